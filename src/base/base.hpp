@@ -7,7 +7,9 @@
 #include "base/check.hpp"
 #include "base/ids.hpp"
 #include "base/log.hpp"
+#include "base/options.hpp"
 #include "base/result.hpp"
+#include "base/statistics.hpp"
 #include "base/units.hpp"
 
 namespace amasia {

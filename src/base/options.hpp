@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one table of options. It parses the command line of `amasia run`, parses the environment (in
+// the launcher and in every node, so both see the same values), prints itself (`amasia options`)
+// and generates docs/OPTIONS.md. A new option is a member of Options and a row in options.cpp.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/log.hpp"
+#include "base/result.hpp"
+#include "base/units.hpp"
+
+namespace amasia::base {
+
+enum class Transport { kAuto, kTcp, kShared };
+enum class BootstrapKind { kAuto, kFork, kPmix };
+
+// The values. Members that the command line and the environment leave alone keep these defaults.
+struct Options {
+  int nodes = 1;
+  int threads = 0;  // 0: as many as the node has cores
+  bool bind = true;
+  bool netns = false;
+  std::string stats;  // "": none; "-": a table on standard error; else a file for JSON
+  BootstrapKind bootstrap = BootstrapKind::kAuto;
+  Transport transport = Transport::kAuto;
+  int start_timeout_s = 30;
+  int watchdog_s = 0;  // 0: off
+  int spin_us = 20;
+  int read_ahead_pages = 128;
+  LogLevel log_level = LogLevel::kWarning;
+  std::string library;  // "": the one that was installed with the tool
+
+  // True for the option if the command line or the environment set it.
+  bool is_set(std::string_view flag) const;
+
+  std::uint64_t set_rows = 0;  // a bit for each row of the table
+};
+
+// Parses leading options from `arguments` into `options` and stops at the first argument that is
+// not one, or after "--". Returns how many arguments it used. The error is a sentence for the user
+// that names the flag, the value seen and the values allowed; the caller exits with 2.
+Result<std::size_t> parse_arguments(std::span<const char* const> arguments, Options& options);
+
+// Sets what AMASIA_… variables say; an empty variable counts as not set. What the command line has
+// set before stays. Same errors, naming the variable. Does not look at variables that no row has.
+Status parse_environment(const char* const* environment, Options& options);
+
+// Variables beginning with AMASIA_ that no row has and that are not our own: likely misspelt.
+std::vector<std::string> unknown_variables(const char* const* environment);
+
+// All options that differ from their defaults, as variable and value: parse_environment of these
+// gives the same Options. How the launcher passes them to the nodes.
+std::vector<std::pair<std::string, std::string>> to_environment(const Options& options);
+
+// The table for people, with the values in force and where they differ from the default.
+std::string options_text(const Options& options);
+// docs/OPTIONS.md, as a whole.
+std::string options_markdown();
+
+}  // namespace amasia::base
