@@ -1,6 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 // os: one file for each kernel facility, each a thin, typed layer over the system calls, and the
 // only place that includes their headers. May use base. Invariants: every descriptor and mapping is
-// owned by one object; a call that fails returns Result with errno's text; nothing here knows what
-// Amasia is.
+// owned by one object; a call that fails returns Result with errno's text (or errno itself where it
+// must not allocate); nothing here knows what Amasia is.
 #pragma once
+
+#include "os/clock.hpp"
+#include "os/descriptor.hpp"
+#include "os/futex.hpp"
+#include "os/memory_map.hpp"
+#include "os/mutex.hpp"
+#include "os/network_namespace.hpp"
+#include "os/packet_socket.hpp"
+#include "os/process.hpp"
+#include "os/random.hpp"
+#include "os/runtime_stack.hpp"
+#include "os/signals.hpp"
+#include "os/socket.hpp"
+#include "os/spawn.hpp"
+#include "os/syscall_trap.hpp"
+#include "os/thread.hpp"
+#include "os/userfaultfd.hpp"
+#include "os/wakeup.hpp"

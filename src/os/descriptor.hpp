@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file descriptor with one owner.
+#pragma once
+
+#include <utility>
+
+namespace amasia::os {
+
+class Descriptor {
+ public:
+  Descriptor() = default;
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    if (this != &other) {
+      close();
+      number_ = std::exchange(other.number_, -1);
+    }
+    return *this;
+  }
+  ~Descriptor() { close(); }
+
+  int get() const { return number_; }
+  bool valid() const { return number_ >= 0; }
+  int release() { return std::exchange(number_, -1); }
+  void close() noexcept;
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace amasia::os

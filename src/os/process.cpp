@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "os/process.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+
+namespace amasia::os {
+namespace {
+
+std::string proc_path(pid_t process, const char* file) {
+  return "/proc/" + std::to_string(process) + "/" + file;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return base::errno_error(errno, "cannot read " + path);
+  std::string out;
+  char buffer[16384];
+  while (true) {
+    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return base::errno_error(errno, "cannot read " + path);
+    if (got == 0) return out;
+    out.append(buffer, static_cast<std::size_t>(got));
+  }
+}
+
+Result<std::string> read_link(const std::string& path) {
+  char buffer[PATH_MAX];
+  const ssize_t length = ::readlink(path.c_str(), buffer, sizeof buffer);
+  if (length < 0) return base::errno_error(errno, "cannot read the link " + path);
+  return std::string(buffer, static_cast<std::size_t>(length));
+}
+
+std::vector<std::string> split_at_zeroes(const std::string& text) {
+  std::vector<std::string> out;
+  for (std::size_t from = 0; from < text.size();) {
+    const std::size_t end = std::min(text.find('\0', from), text.size());
+    out.push_back(text.substr(from, end - from));
+    from = end + 1;
+  }
+  return out;
+}
+
+// The file behind /proc/<pid>/exe by its name if that still is the same file, so that the node
+// has the name in its turn; else by the link, which works even when the file was removed.
+Result<std::string> executable_of(pid_t process) {
+  const std::string link = proc_path(process, "exe");
+  auto name = read_link(link);
+  if (!name.ok()) return name.error();
+  struct stat by_name {
+  }, by_link{};
+  if (::stat(link.c_str(), &by_link) == 0 && ::stat(name.value().c_str(), &by_name) == 0 &&
+      by_name.st_dev == by_link.st_dev && by_name.st_ino == by_link.st_ino) {
+    return name;
+  }
+  return link;
+}
+
+std::vector<pid_t> all_processes() {
+  std::vector<pid_t> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  if (!folder) return out;
+  while (const dirent* entry = ::readdir(folder.get())) {
+    pid_t process = 0;
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    const auto [stop, error] = std::from_chars(entry->d_name, end, process);
+    if (error == std::errc() && stop == end) out.push_back(process);
+  }
+  return out;
+}
+
+// The parent, or 0. The name in /proc/<pid>/stat may hold spaces and parentheses.
+pid_t parent_of(pid_t process) {
+  const auto text = read_file(proc_path(process, "stat"));
+  if (!text.ok()) return 0;
+  const auto name_end = text.value().rfind(')');
+  if (name_end == std::string::npos) return 0;
+  char state;
+  pid_t parent = 0;
+  if (std::sscanf(text.value().c_str() + name_end + 1, " %c %d", &state, &parent) != 2) return 0;
+  return parent;
+}
+
+}  // namespace
+
+Result<ProcessImage> image_of(pid_t process) {
+  ProcessImage image;
+  auto executable = executable_of(process);
+  if (!executable.ok()) return executable.error();
+  image.executable = executable.value();
+  const auto arguments = read_file(proc_path(process, "cmdline"));
+  if (!arguments.ok()) return arguments.error();
+  image.arguments = split_at_zeroes(arguments.value());
+  const auto environment = read_file(proc_path(process, "environ"));
+  if (!environment.ok()) return environment.error();
+  image.environment = split_at_zeroes(environment.value());
+  auto directory = read_link(proc_path(process, "cwd"));
+  if (!directory.ok()) return directory.error();
+  image.working_directory = directory.value();
+  for (std::size_t resource = 0; resource < image.limits.size(); ++resource) {
+    if (::prlimit(process, static_cast<__rlimit_resource>(resource), nullptr,
+                  &image.limits[resource]) != 0) {
+      return base::errno_error(errno, "cannot read resource limits");
+    }
+  }
+  const auto status = read_file(proc_path(process, "status"));
+  if (status.ok()) {
+    const auto at = status.value().find("\nUmask:");
+    if (at != std::string::npos) {
+      image.file_mode_mask =
+          static_cast<mode_t>(std::strtoul(status.value().c_str() + at + 7, nullptr, 8));
+    }
+  }
+  return image;
+}
+
+Result<Descriptor> watch_process(pid_t process) {
+  Descriptor made(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+  if (!made.valid()) return base::errno_error(errno, "cannot watch a process");
+  return made;
+}
+
+bool has_ended(int watch) noexcept {
+  pollfd ended{watch, POLLIN, 0};
+  return ::poll(&ended, 1, 0) > 0;
+}
+
+bool has_terminal() noexcept {
+  return Descriptor(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)).valid();
+}
+
+std::vector<pid_t> descendants_of(pid_t root) {
+  std::multimap<pid_t, pid_t> children;
+  for (const pid_t process : all_processes()) children.emplace(parent_of(process), process);
+  std::vector<pid_t> out;
+  const auto add_children = [&](pid_t parent) {
+    const auto [from, to] = children.equal_range(parent);
+    for (auto child = from; child != to; ++child) out.push_back(child->second);
+  };
+  add_children(root);
+  for (std::size_t i = 0; i < out.size(); ++i) add_children(out[i]);
+  return out;
+}
+
+std::vector<pid_t> processes_with(std::string_view environment_entry) {
+  std::vector<pid_t> out;
+  for (const pid_t process : all_processes()) {
+    const auto environment = read_file(proc_path(process, "environ"));
+    if (!environment.ok()) continue;
+    for (const std::string& entry : split_at_zeroes(environment.value())) {
+      if (entry != environment_entry) continue;
+      out.push_back(process);
+      break;
+    }
+  }
+  return out;
+}
+
+Status adopt_orphans() {
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+    return base::errno_error(errno, "cannot adopt orphaned processes");
+  }
+  return base::ok();
+}
+
+void request_signal_at_parents_end(int signal) noexcept { ::prctl(PR_SET_PDEATHSIG, signal); }
+
+void set_process_name(const char* name) noexcept { ::prctl(PR_SET_NAME, name); }
+
+std::vector<int> allowed_cores() {
+  std::vector<int> out;
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (::sched_getaffinity(0, sizeof cores, &cores) != 0) return out;
+  for (int core = 0; core < CPU_SETSIZE; ++core) {
+    if (CPU_ISSET(core, &cores)) out.push_back(core);
+  }
+  return out;
+}
+
+std::string signal_name(int signal) {
+  const char* name = ::sigabbrev_np(signal);
+  return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+}  // namespace amasia::os

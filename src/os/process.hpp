@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// Looking at other processes, and ending them.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/base.hpp"
+#include "os/descriptor.hpp"
+#include "os/spawn.hpp"
+
+namespace amasia::os {
+
+// What a process was started with, and its limits as they are now.
+struct ProcessImage {
+  std::string executable;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::string working_directory;
+  ResourceLimits limits{};
+  mode_t file_mode_mask = 022;
+};
+
+// Reads /proc and prlimit(2). Needs the same user; fails for a process that has changed it.
+Result<ProcessImage> image_of(pid_t process);
+
+// Readable once the process has ended. Refers to the process itself, not to its number.
+Result<Descriptor> watch_process(pid_t process);
+bool has_ended(int watch) noexcept;
+// Whether there is a controlling terminal.
+bool has_terminal() noexcept;
+
+// All processes below `root`, parents before children. A snapshot: more may be born meanwhile.
+std::vector<pid_t> descendants_of(pid_t root);
+// All processes of this user whose environment, as it was at their start, has this entry.
+std::vector<pid_t> processes_with(std::string_view environment_entry);
+
+// From now on orphans below this process become its children.
+Status adopt_orphans();
+// `signal` to this process when the thread that started it ends.
+void request_signal_at_parents_end(int signal) noexcept;
+// The name in ps and /proc/<pid>/comm; cut at 15 characters.
+void set_process_name(const char* name) noexcept;
+// Cores that this process may run on.
+std::vector<int> allowed_cores();
+
+// "SIGKILL", or "signal 64" where there is no name.
+std::string signal_name(int signal);
+
+}  // namespace amasia::os

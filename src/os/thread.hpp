@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads of the runtime, and properties of the calling thread.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "base/base.hpp"
+
+namespace amasia::os {
+
+int current_thread_id() noexcept;
+void set_thread_name(const char* name) noexcept;  // cut after 15 characters
+
+// A joinable thread that runs `body(argument)` with all signals blocked, so that the program's
+// handlers never run on it. Its stack is the C library's.
+class Thread {
+ public:
+  Thread() = default;
+  static Result<Thread> start(void (*body)(void*), void* argument);
+  Thread(Thread&& other) noexcept
+      : handle_(other.handle_), running_(std::exchange(other.running_, false)) {}
+  Thread& operator=(Thread&& other) noexcept;
+  ~Thread() { join(); }
+  // Waits for the end of the thread; nothing if it was joined before.
+  void join() noexcept;
+  bool joinable() const { return running_; }
+
+ private:
+  unsigned long handle_ = 0;
+  bool running_ = false;
+};
+
+// How many cores this process may use.
+unsigned allowed_core_count() noexcept;
+Status pin_to_core(int core);
+
+enum class ServicePriority { kFifo, kNice, kOrdinary };
+// Raises the thread above ordinary ones as far as the system allows and says how far: SCHED_FIFO,
+// else nice -20, else as before.
+ServicePriority raise_priority() noexcept;
+
+// Makes timed waits of the calling thread end within about a microsecond of their time, instead of
+// the usual 50.
+void use_precise_timers() noexcept;
+
+// Gives the core to another thread that is ready to run, if there is one.
+void yield_core() noexcept;
+
+// Blocks all signals but those that report a fault of the thread itself; returns the set to give
+// back to restore_signals.
+unsigned long block_signals() noexcept;
+void restore_signals(unsigned long saved) noexcept;
+
+}  // namespace amasia::os
