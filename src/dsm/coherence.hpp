@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// The coherence of one node: turns faults, frames and time into events of the protocol, and its
+// effects into system calls and frames. No thread and no lock of its own: the engine calls it, one
+// thread at a time.
+//
+// Batches: the effects of a step are compared with those of the step before; where the pages are
+// neighbours and the effects equal, they are carried out once for the whole run, effect by effect.
+// A page is at most once in a batch, so its effects are done before its next step (rule A of
+// protocol/single_writer.hpp).
+//
+// Messages of a node to itself (its home side and its cache side talk too) go through a queue that
+// every entry point empties before it returns.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "dsm/address_space.hpp"
+#include "dsm/deadlines.hpp"
+#include "dsm/engine.hpp"
+#include "dsm/page_access.hpp"
+#include "dsm/page_message.hpp"
+#include "dsm/page_uses.hpp"
+#include "dsm/prefetch.hpp"
+#include "dsm/protocol/hold_policy.hpp"
+#include "dsm/protocol/single_writer.hpp"
+#include "dsm/waiting_threads.hpp"
+
+namespace amasia::dsm {
+
+class Coherence {
+ public:
+  struct Settings {
+    std::uint32_t read_ahead_pages = 256;
+    Nanos watchdog_period = 5 * base::kSecond;
+    Engine::Observer* observer = nullptr;
+  };
+
+  // `space`, `access` and `fabric` outlive it.
+  static Result<std::unique_ptr<Coherence>> make(AddressSpace& space, PageAccess& access,
+                                                 fabric::Fabric& fabric, const Settings& settings);
+
+  // Threads of this node wait for these pages.
+  void on_faults(std::span<const Fault> faults, Nanos now);
+  // A frame of type kPageFrame from another node.
+  void on_frame(NodeId from, std::span<const std::byte> body, Nanos now);
+  // A hint from the program: ask for pages of the run that are not here.
+  void on_prefetch(PageRun run, AccessKind access, Nanos now);
+  // Time has passed: look again at held pages that are due, and at faults that wait for long.
+  void on_time(Nanos now);
+  // When on_time() has something to do next; the largest time if never.
+  Nanos next_time() const;
+
+  WaitingThreads& waiting() { return waiting_; }
+  const WaitingThreads& waiting() const { return waiting_; }
+  Statistics statistics() const;
+
+ private:
+  using Contents = const std::byte*;  // of the first page of a run, or nullptr
+
+  // A run of pages whose last step had the same effects, not carried out yet.
+  template <typename Effects>
+  struct Batch {
+    PageRun run{};
+    PageIndex segment_end{};
+    Effects effects;
+    Contents contents = nullptr;
+  };
+
+  Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fabric,
+            const Settings& settings);
+  Status reserve_tables();
+
+  bool is_home(PageIndex page) const { return space_.home_of(page) == space_.self(); }
+  Nanos job_time(Nanos now) const { return now + to_job_time_; }
+
+  // Steps.
+  void step_cache(PageIndex page, const protocol::CacheEvent& event, Contents contents);
+  void step_home(PageIndex page, const protocol::HomeEvent& event);
+  void note_fault(const Fault& fault, protocol::CacheState state);
+  void read_ahead(const Fault& fault);
+  void on_record(NodeId from, const Record& record, Contents contents);
+  void finish_events();  // carries out what is left, empties the local queue, sends
+
+  // Batches.
+  template <typename Effects>
+  void append(Batch<Effects>& batch, PageIndex page, Contents contents);
+  template <typename Effects>
+  void carry_out(Batch<Effects>& batch);
+  void execute(const protocol::Effect& effect, PageRun run, Contents contents);
+  void copy_in(PageRun run, Contents contents);
+  void install(PageRun run, Install access);
+  void wake(PageRun run);
+  void send(const protocol::Effect& effect, PageRun run);
+  void send_contents(NodeId to, Record record, PageRun run);
+  void require(int errno_value, std::string_view what, PageRun run);
+  void fail(std::string_view sentence);
+
+  // Holding.
+  bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);
+  void consider_pending(PageRun run);
+  void release_holds();
+  void report_long_waits();
+
+  AddressSpace& space_;
+  PageAccess& access_;
+  const Settings settings_;
+  const protocol::HoldSettings hold_settings_;
+  const Nanos to_job_time_;  // the job's clock minus CLOCK_MONOTONIC
+
+  os::ReservedArray<protocol::CachePage> pages_;
+  os::ReservedArray<protocol::DirectoryEntry> directory_;  // entries of pages whose home is here
+  Outbox outbox_;
+  ReadAhead read_ahead_;
+  Deadlines deadlines_;
+  PageUses uses_;
+  WaitingThreads waiting_;
+
+  Batch<protocol::CacheEffects> cache_batch_;
+  Batch<protocol::HomeEffects> home_batch_;
+  protocol::CacheEffects cache_effects_;
+  protocol::HomeEffects home_effects_;
+  bool install_woke_all_ = false;  // of the run at hand: no further wake-up is needed
+
+  static constexpr std::size_t kLocalQueue = std::size_t{1} << 16;
+  os::ReservedArray<Record> local_;  // a ring
+  std::uint64_t local_head_ = 0;
+  std::uint64_t local_tail_ = 0;
+  os::ReservedArray<PageIndex> releases_;  // pages whose hold ends, to be stepped
+  std::size_t release_count_ = 0;
+
+  Nanos now_ = 0;  // of the entry point at work
+  Nanos last_install_ = 0;
+  Nanos next_watch_ = 0;
+  bool failed_ = false;
+  Statistics counts_;
+};
+
+}  // namespace amasia::dsm

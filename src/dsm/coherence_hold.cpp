@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part of Coherence that waits on purpose: which revocations are put off, and until when.
+#include "dsm/coherence.hpp"
+
+namespace amasia::dsm {
+namespace {
+
+using protocol::CacheEventKind;
+using protocol::CachePage;
+using protocol::CacheState;
+
+// A page that its node has had for this many turns of all nodes is not being fought over: the
+// policy is for pages that bounce, and would only delay the others for it.
+constexpr Nanos kTurnsUntilSettled = 2;
+
+}  // namespace
+
+// Whether a revocation that could be held should be, for now; if so, a deadline is set and a probe
+// is armed if the policy wants one.
+bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
+  const bool home = is_home(page);
+  const CachePage& entry = pages_[page.value];
+  if (!protocol::can_hold(entry, home, revocation)) return false;
+  PageUse* const use = uses_.find(page);
+  if (use == nullptr) return false;
+  const Nanos now = job_time(now_);
+  if (!use->held) {
+    const Nanos settled = kTurnsUntilSettled * space_.node_count() * hold_settings_.epoch;
+    if (now - use->installed_at > settled) return false;
+    use->hold = protocol::begin_hold(hold_settings_);
+  }
+  const protocol::HoldInput input{
+      .now = now,
+      .installed_at = use->installed_at,
+      .cpu_used = cpu_used_since_install(*use),
+      .self = space_.self(),
+      .node_count = space_.node_count(),
+      .exclusive = entry.state(home) == CacheState::kExclusive,
+      .collecting = waiting_.count() > 0 || now_ - last_install_ < hold_settings_.recheck};
+  const protocol::HoldDecision decision = protocol::decide(use->hold, input, hold_settings_);
+  const bool keep = decision.action != protocol::HoldAction::kRelease &&
+                    deadlines_.set(page, now_ + decision.after);
+  if (keep && !use->held) ++counts_.requests_held;
+  use->held = keep;
+  if (keep && decision.action == protocol::HoldAction::kProbe) {
+    require(access_.protect({page, 1}), "protect", {page, 1});
+  }
+  return keep;
+}
+
+// Revocations that are held, or that were waiting for the copy which has just come.
+void Coherence::consider_pending(PageRun run) {
+  for (PageCount i = 0; i < run.count; ++i) {
+    const PageIndex page{run.first.value + i};
+    if (deadlines_.contains(page)) continue;  // decided when it arrived
+    if (keep_for_now(page, pages_[page.value].pending())) continue;
+    AMASIA_CHECK(release_count_ < releases_.size(),
+                 "more holds end at once than there is room for");
+    releases_[release_count_++] = page;
+  }
+}
+
+void Coherence::report_long_waits() {
+  for (std::size_t i = 0; i < waiting_.count(); ++i) {
+    WaitingThread& thread = waiting_[i];
+    if (now_ - thread.since < settings_.watchdog_period) continue;
+    if (thread.reported != 0 && now_ - thread.reported < settings_.watchdog_period) continue;
+    thread.reported = now_;
+    const NodeId home = space_.home_of(thread.page);
+    const CachePage& entry = pages_[thread.page.value];
+    base::log_line(
+        base::LogLevel::kWarning,
+        "thread {} has waited {} ms to {} page {} at {} (home: node {}, here: {}{}, directory: {})",
+        thread.thread_id, (now_ - thread.since) / base::kMillisecond,
+        thread.kind == FaultKind::kRead ? "read" : "write", thread.page.value,
+        fmt::ptr(space_.address_of(thread.page)), home.value,
+        protocol::name_of(entry.state(is_home(thread.page))),
+        entry.has_pending() ? ", asked to give it up" : "",
+        is_home(thread.page) ? (directory_[thread.page.value].idle() ? "idle" : "busy")
+                             : "elsewhere");
+  }
+}
+
+}  // namespace amasia::dsm

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dsm/engine.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "dsm/service.hpp"
+#include "dsm/userfaultfd_access.hpp"
+
+namespace amasia::dsm {
+namespace {
+
+constexpr std::size_t kFaultsAtOnce = 32;
+constexpr std::uint32_t kMessagesAtOnce = 64;
+constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+
+}  // namespace
+
+Result<std::unique_ptr<Engine::Service>> Engine::Service::make(AddressSpace& space,
+                                                               fabric::Fabric& fabric,
+                                                               const Settings& settings) {
+  AMASIA_CHECK(space.self() == fabric.self() && space.node_count() == fabric.node_count(),
+               "address space and fabric are of different nodes");
+  std::unique_ptr<Service> service(new Service(space, fabric, settings));
+  auto access = UserfaultfdAccess::make(space);
+  if (!access.ok()) return access.error();
+  service->access_ = std::move(access).value();
+  auto wakeup = os::Wakeup::make();
+  if (!wakeup.ok()) return wakeup.error();
+  service->wakeup_ = std::move(wakeup).value();
+  auto coherence = Coherence::make(space, *service->access_, fabric,
+                                   {.read_ahead_pages = settings.read_ahead_pages,
+                                    .watchdog_period = settings.watchdog_period,
+                                    .observer = settings.observer});
+  if (!coherence.ok()) return coherence.error();
+  {
+    const os::MutexLock lock(service->mutex_);
+    service->coherence_ = std::move(coherence).value();
+  }
+  fabric.set_handler(kFirstDsmType, kLastDsmType, service.get());
+  return service;
+}
+
+Status Engine::Service::start() {
+  AMASIA_CHECK(!thread_.joinable(), "an engine is started twice");
+  auto started = os::Thread::start(&Service::run, this);
+  if (!started.ok()) return started.error();
+  thread_ = std::move(started).value();
+  return base::ok();
+}
+
+void Engine::Service::stop() {
+  stopping_.store(true, std::memory_order_release);
+  wakeup_.raise();
+  thread_.join();
+}
+
+void Engine::Service::serve() {
+  os::declare_runtime_thread();
+  os::set_thread_name("amasia-engine");
+  if (settings_.service_core >= 0) {
+    const Status pinned = os::pin_to_core(settings_.service_core);
+    if (!pinned.ok()) base::log_line(base::LogLevel::kWarning, "{}", pinned.error().message);
+  }
+  // Served by an ordinary thread, a page can wait for a whole time slice of the program.
+  static_cast<void>(os::raise_priority());
+  os::use_precise_timers();
+  Nanos busy_until = os::monotonic_now();
+  while (!stopping_.load(std::memory_order_acquire)) {
+    if (round() > 0) {
+      busy_until = os::monotonic_now();
+    } else if (may_spin(os::monotonic_now() - busy_until)) {
+      os::yield_core();  // to service threads of other nodes on this core
+    } else {
+      sleep();
+      busy_until = os::monotonic_now();
+    }
+  }
+}
+
+int Engine::Service::round() {
+  const int handled = handle_faults_and_time();
+  if (left_to_helpers()) return handled;
+  return handled + static_cast<int>(fabric_.poll(kMessagesAtOnce));
+}
+
+// S4. A thread that waits for a page may be the helper itself, which then helps nobody: so while
+// any waits, the service thread polls too.
+bool Engine::Service::left_to_helpers() const {
+  return helpers_.load(std::memory_order_acquire) > 0 &&
+         waiting_threads_.load(std::memory_order_relaxed) == 0;
+}
+
+int Engine::Service::handle_faults_and_time() {
+  const os::MutexLock lock(mutex_);
+  wakes_at_ = 0;
+  std::array<Fault, kFaultsAtOnce> faults;
+  const std::size_t count = access_->next_faults(faults);
+  const Nanos now = os::monotonic_now();
+  if (count > 0) coherence_->on_faults({faults.data(), count}, now);
+  int handled = static_cast<int>(count);
+  if (coherence_->next_time() <= now) {
+    coherence_->on_time(now);
+    ++handled;
+  }
+  waiting_threads_.store(coherence_->waiting().count(), std::memory_order_relaxed);
+  return handled;
+}
+
+bool Engine::Service::may_spin(Nanos idle) const {
+  if (idle >= settings_.spin_limit) return false;
+  if (settings_.spare_core) return true;
+  const auto waiting = waiting_threads_.load(std::memory_order_relaxed);
+  const auto computing =
+      static_cast<std::size_t>(computing_threads_.load(std::memory_order_relaxed));
+  return waiting > 0 && waiting >= computing;
+}
+
+void Engine::Service::sleep() {
+  const bool poll_fabric = !left_to_helpers();
+  if (poll_fabric && !fabric_.arm()) return;
+  Nanos timeout = -1;
+  {
+    const os::MutexLock lock(mutex_);
+    const Nanos next = coherence_->next_time();
+    const Nanos now = os::monotonic_now();
+    wakes_at_ = next;
+    if (next != kNever) timeout = std::max<Nanos>(next - now, 0);
+    ++sleeps_;
+  }
+  const std::array<int, 3> descriptors{access_->event_descriptor(), wakeup_.descriptor(),
+                                       poll_fabric ? fabric_.wait_descriptor() : -1};
+  const unsigned ready = os::wait_readable(descriptors.data(), descriptors.size(), timeout);
+  if ((ready & 2U) != 0) wakeup_.clear();
+}
+
+void Engine::Service::on_message(const fabric::Incoming& message) {
+  const os::MutexLock lock(mutex_);
+  coherence_->on_frame(message.from, message.body, os::monotonic_now());
+  waiting_threads_.store(coherence_->waiting().count(), std::memory_order_relaxed);
+  if (wakes_at_ != 0 && coherence_->next_time() < wakes_at_) {  // S3
+    wakes_at_ = coherence_->next_time();
+    wakeup_.raise();
+  }
+}
+
+ThreadSlot* Engine::Service::register_thread() {
+  const os::MutexLock lock(mutex_);
+  WaitingThreads& waiting = coherence_->waiting();
+  computing_threads_.fetch_add(1, std::memory_order_relaxed);
+  return &waiting.slot(waiting.slot_of(os::current_thread_id()));
+}
+
+void Engine::Service::unregister_thread(ThreadSlot* slot) {
+  const os::MutexLock lock(mutex_);
+  computing_threads_.fetch_sub(1, std::memory_order_relaxed);
+  coherence_->waiting().free_slot(slot);
+}
+
+void Engine::Service::prefetch(AddressRange range, AccessKind access) {
+  const auto first = space_.page_of(range.begin);
+  if (!first.has_value() || range.begin >= range.end) return;
+  const PageCount count = (range.end - 1) / base::kPageSize - range.begin / base::kPageSize + 1;
+  const os::MutexLock lock(mutex_);
+  coherence_->on_prefetch({*first, count}, access, os::monotonic_now());
+}
+
+Statistics Engine::Service::statistics() const {
+  const os::MutexLock lock(mutex_);
+  Statistics result = coherence_->statistics();
+  result.sleeps = sleeps_;
+  return result;
+}
+
+void Engine::Service::begin_helping() { helpers_.fetch_add(1, std::memory_order_acq_rel); }
+
+int Engine::Service::help() { return static_cast<int>(fabric_.poll(kMessagesAtOnce)); }
+
+void Engine::Service::end_helping() {
+  if (helpers_.fetch_sub(1, std::memory_order_acq_rel) == 1) wakeup_.raise();
+}
+
+Engine::Engine(std::unique_ptr<Service> service) : service_(std::move(service)) {}
+Engine::~Engine() = default;
+
+Result<std::unique_ptr<Engine>> Engine::make(AddressSpace& space, fabric::Fabric& fabric,
+                                             const Settings& settings) {
+  auto service = Service::make(space, fabric, settings);
+  if (!service.ok()) return service.error();
+  return std::unique_ptr<Engine>(new Engine(std::move(service).value()));
+}
+
+Status Engine::start() { return service_->start(); }
+void Engine::shutdown() { service_->stop(); }
+
+// Callers may stand on a managed stack, which must not be touched under the lock (S1): what the
+// closures refer to is read before the inner call, and written after it.
+
+ThreadSlot* Engine::register_thread() {
+  ThreadSlot* slot = nullptr;
+  os::in_runtime_section([this, &slot] { slot = service_->register_thread(); });
+  return slot;
+}
+
+void Engine::unregister_thread(ThreadSlot* slot) {
+  os::in_runtime_section([this, slot] { service_->unregister_thread(slot); });
+}
+
+Statistics Engine::statistics() const {
+  Statistics result;
+  os::in_runtime_section([this, &result] { result = service_->statistics(); });
+  return result;
+}
+
+void Engine::prefetch(const void* begin, Bytes length, AccessKind access) {
+  const auto address = reinterpret_cast<std::uintptr_t>(begin);
+  os::in_runtime_section([=, this] { service_->prefetch({address, address + length}, access); });
+}
+
+Engine::Helping::Helping(Engine& engine) : service_(*engine.service_) { service_.begin_helping(); }
+Engine::Helping::~Helping() { service_.end_helping(); }
+int Engine::Helping::poll() { return service_.help(); }
+
+}  // namespace amasia::dsm

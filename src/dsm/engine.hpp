@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine of a node: answers its page faults, and the other nodes' requests for its pages.
+//
+// One service thread per node sleeps in one poll on three descriptors (page faults, fabric, local
+// requests) and a timer. Whatever it learns becomes an event of dsm/protocol; the effects that the
+// protocol returns are carried out in their order, adjacent pages together. A thread that waits for
+// a message anyway may do the service thread's work in its place (Helping): the state is guarded by
+// one lock, which no thread holds while it touches managed memory.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/base.hpp"
+#include "dsm/address_space.hpp"
+
+namespace amasia::fabric {
+class Fabric;
+}
+
+namespace amasia::dsm {
+
+enum class AccessKind : std::uint8_t { kRead, kWrite };
+
+// What a thread waited for. Written by the engine, read by the thread itself (it takes differences
+// over a loop). Relaxed everywhere: the kernel's wake-up of the thread orders them after the fault.
+struct ThreadSlot {
+  std::atomic<std::int64_t> stall_ns{0};  // from the fault's arrival at the engine to the wake-up
+  std::atomic<std::uint64_t> faults_read{0};
+  std::atomic<std::uint64_t> faults_write{0};
+  std::atomic<std::uint64_t> faults_upgrade{0};  // a write to a page held read-only
+  std::atomic<std::int32_t> thread_id{0};
+};
+
+// Totals of a node since start. Bytes are page contents only.
+struct Statistics {
+  std::uint64_t faults_read = 0;
+  std::uint64_t faults_write = 0;
+  std::uint64_t faults_upgrade = 0;
+  std::uint64_t pages_in = 0;
+  std::uint64_t pages_out = 0;
+  Bytes bytes_in = 0;
+  Bytes bytes_out = 0;
+  std::uint64_t messages_in = 0;
+  std::uint64_t messages_out = 0;
+  std::uint64_t pages_invalidated = 0;
+  std::uint64_t pages_prefetched = 0;
+  std::uint64_t requests_held = 0;  // requests that the holding policy put off at least once
+  std::uint64_t stale_events = 0;   // faults the kernel reported though the page was there
+  std::uint64_t sleeps = 0;         // times the service thread slept
+  Nanos stall_ns = 0;
+};
+
+class Engine {
+ public:
+  class Service;  // the implementation, in service.hpp
+
+  // The composition root hears of what ends the job. Called on the service thread (or a helping
+  // one); must not block on the engine.
+  class Observer {
+   public:
+    virtual ~Observer() = default;
+    // Managed memory can no longer be served: `what` is one sentence.
+    virtual void engine_failed(std::string_view what) = 0;
+  };
+
+  struct Settings {
+    Nanos spin_limit = 20 * base::kMicrosecond;  // before the service thread sleeps; 0: never spin
+    // Whether the service thread has a core that no thread of the program needs. If not, it spins
+    // only while all registered threads of this node wait for pages.
+    bool spare_core = false;
+    std::uint32_t read_ahead_pages = 256;       // largest window of a stream; 0: no read-ahead
+    Nanos watchdog_period = 5 * base::kSecond;  // a fault older than this is reported; 0: never
+    int service_core = -1;                      // pin the service thread there; -1: do not
+    Observer* observer = nullptr;               // outlives the engine; nullptr: failures abort
+  };
+
+  // Registers managed memory with the kernel, and itself as the fabric's handler of 0x100 ...
+  // 0x1ff. `space` and `fabric` outlive the engine; globals must have been added. From now on a
+  // touch of another node's memory waits for start(). Fails with a sentence when userfaultfd is
+  // refused.
+  static Result<std::unique_ptr<Engine>> make(AddressSpace& space, fabric::Fabric& fabric,
+                                              const Settings& settings);
+  // Starts the service thread, which polls the fabric: every other handler must be set by then.
+  Status start();
+  // shutdown(), then releases everything.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // Stops the service thread. All nodes must have stopped touching managed memory of other nodes
+  // and must have met (a barrier of the layer above) before the first one calls this; afterwards a
+  // fault on a page that is not here blocks for ever. Idempotent.
+  void shutdown();
+
+  // The calling thread's slot; the same at every call. Never null: beyond 4096 threads all share
+  // one. Also tells the engine how many threads compute. Any thread.
+  ThreadSlot* register_thread();
+  // Before the thread ends, so that its slot can be used by another one.
+  void unregister_thread(ThreadSlot* slot);
+
+  // Asks for the pages of a range that are not here yet, without waiting. A hint: what is not
+  // managed is skipped, what is beyond 16 MiB is dropped. Any thread.
+  void prefetch(const void* begin, Bytes length, AccessKind access);
+
+  // Any thread; the values are of slightly different moments.
+  Statistics statistics() const;
+
+  // While an object of this class lives, its thread handles messages in place of the service
+  // thread, which leaves them to it (faults and timers stay with the service thread). For threads
+  // that wait for a message: a barrier then costs no switch of threads. Construct, poll and destroy
+  // it in one os::in_runtime_section(): outside of one each poll has to enter it (two system
+  // calls), and the wait would touch the program's own stack between polls.
+  class Helping {
+   public:
+    explicit Helping(Engine& engine);
+    ~Helping();
+    Helping(const Helping&) = delete;
+    Helping& operator=(const Helping&) = delete;
+    // Handles what has come, without blocking. Returns how many messages; 0 also when another
+    // thread is at it.
+    int poll();
+
+   private:
+    Service& service_;
+  };
+
+ private:
+  explicit Engine(std::unique_ptr<Service> service);
+  std::unique_ptr<Service> service_;
+};
+
+}  // namespace amasia::dsm

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// The engine with real faults: N nodes of one process over the loopback fabric. Every wait is for
+// an event; there are no sleeps.
+#include "dsm/engine.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <barrier>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "dsm/test_cluster.hpp"
+
+namespace amasia::dsm {
+namespace {
+
+using base::kPageSize;
+
+// Runs body(node) on a thread for each node, all at once.
+void on_all_nodes(std::uint32_t nodes, const std::function<void(std::uint32_t)>& body) {
+  std::barrier start(static_cast<std::ptrdiff_t>(nodes));
+  std::vector<std::jthread> threads;
+  for (std::uint32_t k = 0; k < nodes; ++k) {
+    threads.emplace_back([&, k] {
+      start.arrive_and_wait();
+      body(k);
+    });
+  }
+}
+
+using Counter = std::atomic<std::uint64_t>;
+
+class EngineTest : public ::testing::TestWithParam<std::uint32_t> {
+ protected:
+  std::uint32_t nodes() const { return GetParam(); }
+};
+
+TEST_P(EngineTest, EveryNodeReadsWhatItsHomeWrote) {
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 40;
+  for (Bytes i = 0; i < kPages; ++i) *cluster.at<Bytes>(0, 0, i * kPageSize + 8) = i + 1;
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    for (Bytes i = 0; i < kPages; ++i) {
+      EXPECT_EQ(*cluster.at<Bytes>(node, 0, i * kPageSize + 8), i + 1);
+    }
+  });
+  for (std::uint32_t node = 1; node < nodes(); ++node) {
+    EXPECT_GT(cluster.engine(node).statistics().pages_in, 0U);
+  }
+  EXPECT_EQ(cluster.engine(0).statistics().faults_read, 0U);
+}
+
+TEST_P(EngineTest, APageNobodyWroteReadsAsZeroEverywhere) {
+  TestCluster cluster(nodes());
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    for (std::uint32_t home = 0; home < nodes(); ++home) {
+      EXPECT_EQ(*cluster.at<Bytes>(node, home, 64 * kPageSize), 0U);
+    }
+  });
+}
+
+TEST_P(EngineTest, OwnMemoryRaisesNoFault) {
+  TestCluster cluster(nodes());
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    std::memset(cluster.at<char>(node, node), 7, 256 * kPageSize);
+  });
+  for (std::uint32_t node = 0; node < nodes(); ++node) {
+    const Statistics statistics = cluster.engine(node).statistics();
+    EXPECT_EQ(statistics.faults_read + statistics.faults_write + statistics.stale_events, 0U);
+  }
+}
+
+// Every page is a counter that all nodes increment; homes are spread over the nodes.
+TEST_P(EngineTest, AtomicCountersSumUp) {
+  constexpr int kRounds = 300;
+  constexpr Bytes kPages = 8;
+  TestCluster cluster(nodes());
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    std::minstd_rand random(node + 1);
+    for (int round = 0; round < kRounds; ++round) {
+      const Bytes page = random() % kPages;
+      cluster.at<Counter>(node, static_cast<std::uint32_t>(page) % nodes(), page * kPageSize)
+          ->fetch_add(1);
+    }
+  });
+  std::uint64_t sum = 0;
+  for (Bytes page = 0; page < kPages; ++page) {
+    sum += *cluster.at<Counter>(nodes() - 1, static_cast<std::uint32_t>(page) % nodes(),
+                                page * kPageSize);
+  }
+  EXPECT_EQ(sum, static_cast<std::uint64_t>(kRounds) * nodes());
+}
+
+TEST_P(EngineTest, FalseSharingLosesNothing) {
+  constexpr std::uint64_t kRounds = 20'000;
+  TestCluster cluster(nodes());
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    auto* const own = cluster.at<volatile std::uint64_t>(node, 0, 64 * node);
+    for (std::uint64_t i = 0; i < kRounds; ++i) *own = *own + 1;
+  });
+  for (std::uint32_t node = 0; node < nodes(); ++node) {
+    EXPECT_EQ(*cluster.at<std::uint64_t>(0, 0, 64 * node), kRounds);
+  }
+}
+
+// A load or store over a page boundary needs both pages at the same time.
+TEST_P(EngineTest, AnInstructionThatSpansTwoPagesGetsBoth) {
+  TestCluster cluster(nodes());
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    auto* const value = cluster.at<char>(node, 0, kPageSize - 4);
+    for (int i = 0; i < 200; ++i) {
+      std::uint64_t copy;
+      __asm__ volatile("lock addq $1, (%1)\n\tmovq (%1), %0" : "=r"(copy) : "r"(value) : "memory");
+    }
+  });
+  std::uint64_t sum;
+  std::memcpy(&sum, cluster.at<char>(0, 0, kPageSize - 4), sizeof sum);
+  EXPECT_EQ(sum, 200U * nodes());
+}
+
+TEST_P(EngineTest, SequentialReadIsAskedForAhead) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 2000;
+  for (Bytes i = 0; i < kPages; ++i) *cluster.at<Bytes>(0, 0, i * kPageSize) = i * 3 + 1;
+  Bytes sum = 0;
+  for (Bytes i = 0; i < kPages; ++i) sum += *cluster.at<Bytes>(1, 0, i * kPageSize);
+  EXPECT_EQ(sum, kPages * (kPages - 1) / 2 * 3 + kPages);
+  const Statistics statistics = cluster.engine(1).statistics();
+  EXPECT_LT(statistics.faults_read, kPages / 4);
+  EXPECT_GT(statistics.pages_prefetched, kPages / 2);
+}
+
+TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 32;
+  std::memset(cluster.at<char>(0, 0), 5, kPages * kPageSize);
+  cluster.engine(1).prefetch(cluster.at<char>(1, 0), kPages * kPageSize, AccessKind::kRead);
+  while (cluster.engine(1).statistics().pages_in < kPages) std::this_thread::yield();
+  for (Bytes i = 0; i < kPages; ++i) EXPECT_EQ(*cluster.at<char>(1, 0, i * kPageSize), 5);
+  EXPECT_EQ(cluster.engine(1).statistics().faults_read, 0U);
+}
+
+TEST_P(EngineTest, TheKernelsOwnAccessesWaitForThePage) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  std::strcpy(cluster.at<char>(0, 0), "/proc/self/status");
+  FILE* const file = std::fopen(cluster.at<char>(1, 0), "r");
+  ASSERT_NE(file, nullptr);
+  std::fclose(file);
+}
+
+TEST_P(EngineTest, StallIsBookedToTheThread) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  *cluster.at<int>(0, 0) = 1;
+  ThreadSlot* const slot = cluster.engine(1).register_thread();
+  EXPECT_EQ(slot, cluster.engine(1).register_thread());
+  EXPECT_EQ(*cluster.at<volatile int>(1, 0), 1);
+  *cluster.at<volatile int>(1, 0) = 2;
+  *cluster.at<volatile int>(1, 0, 5 * kPageSize) = 2;
+  EXPECT_EQ(slot->faults_read.load(), 1U);
+  EXPECT_EQ(slot->faults_upgrade.load(), 1U);
+  EXPECT_EQ(slot->faults_write.load(), 1U);
+  const Statistics statistics = cluster.engine(1).statistics();
+  EXPECT_GT(slot->stall_ns.load(), 0);
+  EXPECT_EQ(slot->stall_ns.load(), statistics.stall_ns);
+  cluster.engine(1).unregister_thread(slot);
+}
+
+// While a thread helps, messages are handled by it; afterwards by the service thread again.
+TEST_P(EngineTest, AHelpingThreadServesTheOthers) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  std::memset(cluster.at<char>(0, 0), 9, 16 * kPageSize);
+  std::atomic<bool> done{false};
+  std::jthread reader([&] {
+    for (Bytes i = 0; i < 16; i += 3) EXPECT_EQ(*cluster.at<char>(1, 0, i * kPageSize), 9);
+    done = true;
+  });
+  {
+    Engine::Helping helping(cluster.engine(0));
+    while (!done) helping.poll();
+  }
+  EXPECT_EQ(*cluster.at<char>(1, 0, 14 * kPageSize), 9);
+}
+
+// A helper should not touch managed memory; if it does, it must not wait for ever.
+TEST_P(EngineTest, AHelperThatFaultsIsServed) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  *cluster.at<int>(0, 0) = 3;
+  Engine::Helping helping(cluster.engine(1));
+  helping.poll();
+  EXPECT_EQ(*cluster.at<volatile int>(1, 0), 3);
+}
+
+// Each word is written by one node only and counts up; the others must never see it go back.
+// In the end every node sees the last values.
+TEST_P(EngineTest, RandomWorkloadAgreesWithAnOracle) {
+  constexpr Bytes kPages = 24;
+  constexpr Bytes kWords = 16;  // per page and node
+  constexpr int kSteps = 1500;
+  TestCluster cluster(nodes());
+  const auto word = [&](std::uint32_t viewer, std::uint32_t writer, Bytes page, Bytes index) {
+    return cluster.at<Counter>(viewer, static_cast<std::uint32_t>(page) % nodes(),
+                               page * kPageSize + (writer * kWords + index) * 8);
+  };
+  std::vector<std::uint64_t> last(nodes() * kPages * kWords, 0);
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    std::mt19937 random(node * 77 + 5);
+    std::vector<std::uint64_t> seen(nodes() * kPages * kWords, 0);
+    for (int step = 1; step <= kSteps; ++step) {
+      const Bytes page = random() % kPages;
+      const Bytes index = random() % kWords;
+      const bool write = random() % 3 == 0;
+      const std::uint32_t writer = write ? node : random() % nodes();
+      const std::size_t at = (writer * kPages + page) * kWords + index;
+      if (write) {
+        word(node, node, page, index)->store(static_cast<std::uint64_t>(step));
+        last[at] = static_cast<std::uint64_t>(step);
+        seen[at] = last[at];
+      } else {
+        const std::uint64_t value = word(node, writer, page, index)->load();
+        ASSERT_GE(value, seen[at]);
+        seen[at] = value;
+      }
+    }
+  });
+  for (std::uint32_t viewer = 0; viewer < nodes(); ++viewer) {
+    for (std::size_t at = 0; at < last.size(); ++at) {
+      const auto writer = static_cast<std::uint32_t>(at / kWords / kPages);
+      ASSERT_EQ(*word(viewer, writer, at / kWords % kPages, at % kWords), last[at]);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Nodes, EngineTest, ::testing::Values(1U, 2U, 3U, 4U),
+                         [](const auto& test) { return std::to_string(test.param) + "Nodes"; });
+
+}  // namespace
+}  // namespace amasia::dsm

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the holding policy must know of pages that were installed for a waiting thread lately: for
+// whom, when, and how much that thread has run since. A cache: what it forgot is treated as not
+// contended. Guarded by the engine's lock.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/base.hpp"
+#include "dsm/protocol/hold_policy.hpp"
+#include "os/os.hpp"
+
+namespace amasia::dsm {
+
+struct PageUse {
+  static constexpr std::size_t kThreads = 4;  // of those that waited; further ones are not watched
+  std::uint64_t page = 0;
+  Nanos installed_at = 0;  // 0: the entry is free
+  std::array<std::int32_t, kThreads> thread_ids{};
+  std::array<Nanos, kThreads> cpu_at_install{};
+  bool held = false;  // a revocation waits; the entry stays
+  protocol::HoldRecord hold;
+};
+
+class PageUses {
+ public:
+  static Result<PageUses> make();
+
+  PageUse* find(PageIndex page);
+  // A fresh entry for the page, in place of the oldest of its set. nullptr if all are held.
+  PageUse* renew(PageIndex page, Nanos now);
+  void forget(PageIndex page);
+
+ private:
+  static constexpr std::size_t kWays = 8;
+  static constexpr std::size_t kSets = 8192;
+  PageUse* set_of(PageIndex page);
+
+  os::ReservedArray<PageUse> entries_;
+};
+
+// CPU time that the threads have used since the installation; of several, the least. A thread that
+// has ended does not count.
+Nanos cpu_used_since_install(const PageUse& use);
+
+}  // namespace amasia::dsm

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// Read-ahead: which pages to ask for before a thread touches them. Pure.
+//
+// A table of streams recognises several sequential walks at once (interleaved arrays). A stream is
+//
+//      touched ...  trigger  ...  ahead_end
+//      |--- asked for already ---|  <- next to ask for
+//
+// A fault at ahead_end continues the walk the slow way (the thread waits) and opens a window. A
+// fault at the trigger is cheap, because its page has arrived and was only left out of the view;
+// it opens the next window while the thread works through the present one. Windows double from
+// kFirstWindow up to a limit, as long as the walk goes on.
+//
+// Writing walks: a page asked for in vain is taken away from its owner, so a stream that writes
+// must have been longer, starts with a smaller window and stays smaller, and has no trigger.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/base.hpp"
+#include "dsm/address_space.hpp"
+
+namespace amasia::dsm {
+
+class ReadAhead {
+ public:
+  static constexpr std::size_t kStreams = 16;
+  static constexpr PageCount kFirstWindow = 4;
+  static constexpr std::uint32_t kReadsBeforeWindow = 2;  // faults in sequence, this one included
+  static constexpr std::uint32_t kWritesBeforeWindow = 4;
+
+  // `largest`: of a reading stream's window; an eighth of it for a writing one. 0: never ask.
+  explicit ReadAhead(PageCount largest) : largest_read_(largest), largest_write_(largest / 8) {}
+
+  // What to do after a fault: ask for `run` (empty: nothing) in the same way as the fault, and
+  // leave `trigger` out of the view when it arrives.
+  struct Plan {
+    PageRun run{};
+    bool has_trigger = false;
+  };
+
+  // `segment_end`: one more than the last page that may be asked for.
+  Plan on_fault(PageIndex page, bool write, PageIndex segment_end);
+
+  // The first trigger within the run, for which no page of it should be mapped unasked.
+  bool find_trigger(PageRun run, PageIndex* trigger) const;
+
+ private:
+  struct Stream {
+    std::uint64_t ahead_end = 0;  // 0: unused; page 0 never continues a walk
+    std::uint64_t trigger = 0;    // 0: none
+    PageCount window = 0;
+    std::uint64_t last_use = 0;
+    std::uint32_t length = 0;  // faults in sequence
+    bool write = false;
+  };
+  Stream* find(PageIndex page, bool write);
+  Stream& oldest();
+  Plan open_window(Stream& stream, PageIndex page, PageIndex segment_end);
+
+  PageCount largest_read_;
+  PageCount largest_write_;
+  std::uint64_t uses_ = 0;
+  std::array<Stream, kStreams> streams_{};
+};
+
+}  // namespace amasia::dsm
