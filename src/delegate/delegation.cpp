@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delegate/delegation.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include "delegate/call_shape.hpp"
+#include "delegate/call_slot.hpp"
+#include "delegate/futexes.hpp"
+#include "delegate/remote_calls.hpp"
+
+namespace amasia::delegate {
+namespace {
+
+class NodeDelegation final : public Delegation, public fabric::Handler {
+ public:
+  explicit NodeDelegation(fabric::Fabric& fabric)
+      : futexes_(fabric, slots_), calls_(fabric, slots_), server_(fabric) {
+    fabric.set_handler(kFirstType, kLastType, this);
+  }
+
+  void answer(os::TrappedCall& call) noexcept override {
+    call.result = call.number == SYS_futex ? futexes_.answer(call) : calls_.answer(call);
+  }
+
+  Counts counts() const override {
+    return {futexes_.calls(), calls_.calls(), calls_.refused()};
+  }
+
+  void on_message(const fabric::Incoming& message) override {
+    if (!dispatch(message)) {
+      base::log_line(base::LogLevel::kError,
+                     "dropped a malformed message of type {:#x} from node {}", message.type,
+                     message.from.value);
+    }
+  }
+
+ private:
+  bool dispatch(const fabric::Incoming& message) {
+    switch (message.type) {
+      case kFutexAdd:
+      case kFutexRemove:
+      case kFutexWake:
+        return dispatch_futex(message);
+      case kFutexAdded:
+      case kAnswer:
+        return dispatch_answer(message);
+      case kCall:
+        return server_.on_call(message.from, message.body);
+      default:
+        return false;
+    }
+  }
+
+  bool dispatch_futex(const fabric::Incoming& message) {
+    FutexMessage futex;
+    if (message.body.size() != sizeof futex) return false;
+    std::memcpy(&futex, message.body.data(), sizeof futex);
+    if (message.type == kFutexAdd && futex.bitset == 0) return false;
+    if (message.type == kFutexAdd) futexes_.on_add(message.from, futex);
+    if (message.type == kFutexRemove) futexes_.on_remove(message.from, futex);
+    if (message.type == kFutexWake) futexes_.on_wake(message.from, futex);
+    return true;
+  }
+
+  bool dispatch_answer(const fabric::Incoming& message) {
+    AnswerMessage answer;
+    if (message.body.size() < sizeof answer) return false;
+    std::memcpy(&answer, message.body.data(), sizeof answer);
+    const auto wrote = message.body.subspan(sizeof answer);
+    if (message.type == kFutexAdded) {
+      slots_.registered(answer.ticket);
+    } else {
+      slots_.answer(answer.ticket, answer.result, {wrote.begin(), wrote.end()});
+    }
+    return true;
+  }
+
+  CallSlots slots_;
+  Futexes futexes_;
+  RemoteCalls calls_;
+  CallServer server_;
+};
+
+// A system call trap has no context argument: this is the ABI's. Set once, before the filter.
+std::atomic<Delegation*> trapping_delegation{nullptr};
+
+void answer_trapped_call(os::TrappedCall& call) noexcept {
+  trapping_delegation.load(std::memory_order_acquire)->answer(call);
+}
+
+}  // namespace
+
+std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric) {
+  return std::make_unique<NodeDelegation>(fabric);
+}
+
+Status delegate_this_thread(Delegation& delegation, bool is_origin,
+                            std::span<const os::AddressRange> managed) {
+  trapping_delegation.store(&delegation, std::memory_order_release);
+  std::vector<os::DescriptorCall> descriptor_calls;
+  std::vector<int> calls;
+  if (!is_origin) {
+    for (const CallShape& shape : descriptor_call_shapes()) {
+      // Standard input is the origin's too; standard output and error are forwarded as streams.
+      const bool reads = shape.number == SYS_read || shape.number == SYS_readv;
+      if (reads) descriptor_calls.push_back({shape.number, STDIN_FILENO, STDIN_FILENO});
+      descriptor_calls.push_back({shape.number, STDERR_FILENO + 1, kLastProgramDescriptor});
+    }
+    for (const CallShape& shape : opening_call_shapes()) calls.push_back(shape.number);
+  }
+  const os::TrapRules rules{managed, descriptor_calls, calls};
+  return os::install_syscall_trap(rules, answer_trapped_call);
+}
+
+Result<DescriptorReservation> DescriptorReservation::make() {
+  constexpr rlim_t kNeeded = kLastProgramDescriptor + 1024;
+  rlimit limit{};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_max < kNeeded) {
+    return Error{fmt::format("the hard limit of open files is {}; at least {} are needed",
+                             limit.rlim_max, kNeeded)};
+  }
+  if (limit.rlim_cur < kNeeded) {
+    limit.rlim_cur = kNeeded;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      return base::errno_error(
+          errno, fmt::format("cannot raise the limit of open files to {}", kNeeded));
+    }
+  }
+  std::vector<int> held;
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) return base::errno_error(errno, "cannot open /dev/null");
+  for (int next = null; next >= 0 && next <= kLastProgramDescriptor;) {
+    held.push_back(next);
+    next = fcntl(null, F_DUPFD_CLOEXEC, next + 1);
+    if (next > kLastProgramDescriptor) close(next);
+  }
+  return DescriptorReservation(std::move(held));
+}
+
+DescriptorReservation::DescriptorReservation(DescriptorReservation&& other) noexcept
+    : held_(std::move(other.held_)) {
+  other.held_.clear();
+}
+
+DescriptorReservation::~DescriptorReservation() {
+  for (const int descriptor : held_) close(descriptor);
+}
+
+}  // namespace amasia::delegate

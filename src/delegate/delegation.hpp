@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "fabric/fabric.hpp"
+#include "os/os.hpp"
+
+namespace amasia::delegate {
+
+// Descriptors up to this number are the program's; what the runtime opens lies above, on every
+// node but the origin.
+inline constexpr int kLastProgramDescriptor = 1023;
+
+// One node's part. Construct it before the fabric is first polled; it registers its handlers there
+// and must outlive it.
+class Delegation {
+ public:
+  virtual ~Delegation() = default;
+
+  // Answers a call that was caught; on the thread that made it. May sleep as long as the call.
+  virtual void answer(os::TrappedCall& call) noexcept = 0;
+
+  // How many futex and descriptor calls this node has carried to the origin.
+  struct Counts {
+    std::uint64_t futex_calls = 0;
+    std::uint64_t descriptor_calls = 0;
+    std::uint64_t refused_calls = 0;
+  };
+  virtual Counts counts() const = 0;
+};
+
+std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric);
+
+// From here on, this thread and those it starts ask `delegation` where the kernel would be wrong:
+// futexes on `managed` on every node, and on nodes other than the origin the program's descriptors.
+// Call it on the thread that will run the program (origin) or serve regions (other nodes), after
+// the OpenMP runtime has read its files. `delegation` must live until the process ends.
+Status delegate_this_thread(Delegation& delegation, bool is_origin,
+                            std::span<const os::AddressRange> managed);
+
+// Occupies every free descriptor up to kLastProgramDescriptor, so that what is opened while it
+// exists lies above. Raises the soft limit if it must; an error names the limit.
+class DescriptorReservation {
+ public:
+  static Result<DescriptorReservation> make();
+  DescriptorReservation(DescriptorReservation&&) noexcept;
+  DescriptorReservation& operator=(DescriptorReservation&&) = delete;
+  ~DescriptorReservation();
+
+ private:
+  explicit DescriptorReservation(std::vector<int> held) : held_(std::move(held)) {}
+  std::vector<int> held_;
+};
+
+}  // namespace amasia::delegate

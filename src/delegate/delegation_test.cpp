@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes as threads of one process over the loopback fabric: memory is coherent here, so that what
+// is tested is the table at the origin and the calls' way there and back.
+#include "delegate/delegate.hpp"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace amasia::delegate {
+namespace {
+
+class Job {
+ public:
+  explicit Job(std::uint16_t nodes) : network_(fabric::make_loopback(nodes)) {
+    for (std::uint16_t node = 0; node < nodes; ++node) {
+      fabric::Fabric& fabric = network_->fabric(NodeId{node});
+      delegations_.push_back(make_delegation(fabric));
+      services_.emplace_back([this, &fabric] {
+        while (!stop_.load(std::memory_order_relaxed)) {
+          fabric::wait_and_poll(fabric, 16, 0, base::kMillisecond);
+        }
+      });
+    }
+  }
+  ~Job() {
+    stop_.store(true, std::memory_order_relaxed);
+    for (std::thread& service : services_) service.join();
+  }
+
+  long call(int node, long number, std::array<std::uint64_t, 6> arguments) {
+    os::TrappedCall call{number, arguments, 0};
+    delegations_[static_cast<std::size_t>(node)]->answer(call);
+    return call.result;
+  }
+  long futex(int node, std::atomic<std::uint32_t>& word, int operation, std::uint64_t value,
+             const timespec* time = nullptr) {
+    return call(node, SYS_futex,
+                {address(&word), static_cast<std::uint64_t>(operation), value, address(time)});
+  }
+  static std::uint64_t address(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
+  Delegation::Counts counts(int node) const {
+    return delegations_[static_cast<std::size_t>(node)]->counts();
+  }
+
+ private:
+  std::unique_ptr<fabric::LoopbackNetwork> network_;
+  std::vector<std::unique_ptr<Delegation>> delegations_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> services_;
+};
+
+TEST(Futexes, AChangedWordIsNotWaitedFor) {
+  Job job(2);
+  std::atomic<std::uint32_t> word{1};
+  for (const int node : {0, 1}) {
+    EXPECT_EQ(job.futex(node, word, FUTEX_WAIT, 0), -EAGAIN);
+    EXPECT_EQ(job.futex(node, word, FUTEX_WAKE, 1), 0);
+  }
+}
+
+TEST(Futexes, AWaitEndsAtItsTime) {
+  Job job(2);
+  std::atomic<std::uint32_t> word{0};
+  const timespec millisecond{0, 1000000};
+  for (const int node : {0, 1}) {
+    EXPECT_EQ(job.futex(node, word, FUTEX_WAIT, 0, &millisecond), -ETIMEDOUT);
+    EXPECT_EQ(job.futex(node, word, FUTEX_WAIT_BITSET, 0, &millisecond), -EINVAL);
+  }
+}
+
+// A mutex as the C library makes one: 0 free, 1 taken, 2 taken and somebody may sleep.
+class FutexMutex {
+ public:
+  explicit FutexMutex(Job& job) : job_(job) {}
+  void lock(int node) {
+    std::uint32_t seen = 0;
+    if (word_.compare_exchange_strong(seen, 1)) return;
+    while (word_.exchange(2) != 0) job_.futex(node, word_, FUTEX_WAIT, 2);
+  }
+  void unlock(int node) {
+    if (word_.exchange(0) == 2) job_.futex(node, word_, FUTEX_WAKE, 1);
+  }
+
+ private:
+  Job& job_;
+  std::atomic<std::uint32_t> word_{0};
+};
+
+TEST(Futexes, AMutexHoldsAcrossNodesAndNoWakeUpIsLost) {
+  constexpr int kNodes = 3, kThreads = 2, kRounds = 300;
+  Job job(kNodes);
+  FutexMutex mutex(job);
+  int counter = 0;  // guarded by mutex
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kNodes * kThreads; ++thread) {
+    threads.emplace_back([&, node = thread % kNodes] {
+      for (int round = 0; round < kRounds; ++round) {
+        mutex.lock(node);
+        const int seen = counter;
+        std::this_thread::yield();  // so that others do come and sleep
+        counter = seen + 1;
+        mutex.unlock(node);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(counter, kNodes * kThreads * kRounds);
+  EXPECT_GT(job.counts(1).futex_calls + job.counts(2).futex_calls, 0u);
+}
+
+class RemoteFile : public testing::Test {
+ protected:
+  void TearDown() override { unlink(path_.c_str()); }
+  Job job_{2};
+  std::string path_ = testing::TempDir() + "amasia_delegate_" + std::to_string(getpid());
+};
+
+TEST_F(RemoteFile, IsWrittenAndReadFromAnotherNode) {
+  const long file = job_.call(1, SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD),
+                                              Job::address(path_.c_str()), O_RDWR | O_CREAT, 0600});
+  ASSERT_GE(file, 0);
+  const auto descriptor = static_cast<std::uint64_t>(file);
+  std::string text(100000, 'a');
+  text += "end";
+  EXPECT_EQ(job_.call(1, SYS_write, {descriptor, Job::address(text.data()), text.size()}),
+            static_cast<long>(text.size()));
+  struct stat status {};
+  EXPECT_EQ(job_.call(1, SYS_fstat, {descriptor, Job::address(&status)}), 0);
+  EXPECT_EQ(status.st_size, static_cast<off_t>(text.size()));
+  EXPECT_EQ(job_.call(1, SYS_lseek, {descriptor, 0, SEEK_SET}), 0);
+  std::string first(99999, ' '), second(10, ' ');
+  const iovec vector[2] = {{first.data(), first.size()}, {second.data(), second.size()}};
+  EXPECT_EQ(job_.call(1, SYS_readv, {descriptor, Job::address(vector), 2}), 100003);
+  EXPECT_EQ(first + second.substr(0, 4), text);
+  EXPECT_EQ(job_.call(1, SYS_close, {descriptor}), 0);
+  EXPECT_EQ(job_.call(1, SYS_close, {descriptor}), -EBADF);
+}
+
+TEST_F(RemoteFile, FailsAsAtTheOrigin) {
+  EXPECT_EQ(job_.call(1, SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD),
+                                      Job::address("/no/such/file"), O_RDONLY}), -ENOENT);
+  char byte = 0;
+  EXPECT_EQ(job_.call(1, SYS_read, {987, Job::address(&byte), 1}), -EBADF);
+}
+
+TEST_F(RemoteFile, WhatCannotBeCarriedIsRefused) {
+  EXPECT_EQ(job_.call(1, SYS_mmap, {0, 4096, 1, 2, 5, 0}), -ENODEV);
+  EXPECT_EQ(job_.call(1, SYS_socket, {2, 1, 0}), -EAFNOSUPPORT);
+  EXPECT_EQ(job_.counts(1).refused_calls, 2u);
+}
+
+TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  char got = 0;
+  std::thread reader([&] {
+    EXPECT_EQ(job_.call(1, SYS_read, {static_cast<std::uint64_t>(ends[0]), Job::address(&got), 1}),
+              1);
+  });
+  const char sent = 'x';
+  EXPECT_EQ(job_.call(1, SYS_write, {static_cast<std::uint64_t>(ends[1]), Job::address(&sent), 1}),
+            1);
+  reader.join();
+  EXPECT_EQ(got, 'x');
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(Descriptors, WhatIsOpenedDuringAReservationLiesAbove) {
+  int above = -1;
+  {
+    const auto reservation = DescriptorReservation::make();
+    ASSERT_TRUE(reservation.ok());
+    above = open("/dev/null", O_RDONLY);
+    EXPECT_GT(above, kLastProgramDescriptor);
+  }
+  const int below = open("/dev/null", O_RDONLY);
+  EXPECT_LE(below, kLastProgramDescriptor);
+  close(below);
+  close(above);
+}
+
+}  // namespace
+}  // namespace amasia::delegate

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delegate/futexes.hpp"
+
+#include <linux/futex.h>
+#include <time.h>
+
+#include <cerrno>
+#include <limits>
+
+namespace amasia::delegate {
+namespace {
+
+// The table's lock is taken in a SIGSYS handler: a signal handler of the program that interrupts it
+// and makes a futex call of its own must not find it locked by its own thread.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() : saved_(os::block_signals()) {}
+  ~SignalsBlocked() { os::restore_signals(saved_); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  unsigned long saved_;
+};
+
+// The deadline, on CLOCK_MONOTONIC, that the call's time argument means.
+Nanos deadline_of(const timespec* time, int operation) {
+  if (time == nullptr) return kNoDeadline;
+  const Nanos given = time->tv_sec * base::kSecond + time->tv_nsec;
+  const Nanos now = os::monotonic_now();
+  if ((operation & FUTEX_CMD_MASK) == FUTEX_WAIT) return now + given;  // relative
+  if ((operation & FUTEX_CLOCK_REALTIME) == 0) return given;
+  return now + (given - os::realtime_now());
+}
+
+std::uint32_t word_at(std::uint64_t address) {
+  return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(address), __ATOMIC_SEQ_CST);
+}
+
+}  // namespace
+
+long Futexes::answer(const os::TrappedCall& call) noexcept {
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  const auto [address, operation_word, value, fourth, fifth, sixth] = call.arguments;
+  const int operation = static_cast<int>(operation_word);
+  const auto number = static_cast<std::uint32_t>(value);
+  const auto* time = reinterpret_cast<const timespec*>(fourth);
+  constexpr auto kAnyBit = static_cast<std::uint32_t>(FUTEX_BITSET_MATCH_ANY);
+  switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAIT:
+      return wait(address, number, kAnyBit, deadline_of(time, operation));
+    case FUTEX_WAIT_BITSET:
+      if (static_cast<std::uint32_t>(sixth) == 0) return -EINVAL;
+      return wait(address, number, static_cast<std::uint32_t>(sixth), deadline_of(time, operation));
+    case FUTEX_WAKE:
+      return wake(address, number, kAnyBit);
+    case FUTEX_WAKE_BITSET:
+      return wake(address, number, static_cast<std::uint32_t>(sixth));
+    case FUTEX_CMP_REQUEUE:
+      if (word_at(address) != static_cast<std::uint32_t>(sixth)) return -EAGAIN;
+      [[fallthrough]];
+    case FUTEX_REQUEUE:
+      // Waking those that would be moved is allowed: they look at their word and wait again.
+      return wake(address, std::numeric_limits<std::uint32_t>::max(), kAnyBit);
+    default:
+      return -ENOSYS;  // priority inheritance and WAKE_OP, which the C library can do without
+  }
+}
+
+long Futexes::wait(std::uint64_t address, std::uint32_t expected, std::uint32_t bitset,
+                   Nanos deadline) {
+  const std::uint64_t waiter = slots_.acquire();
+  enter_table(address, waiter, bitset);
+  // G1: the word is read after the entry. It may fault; that is an ordinary managed access.
+  const bool changed = word_at(address) != expected;
+  long result = 0;
+  if (changed || !slots_.wait_beyond(waiter, CallSlot::kRegistered, deadline)) {
+    if (leave_table(address, waiter)) {
+      result = changed ? -EAGAIN : -ETIMEDOUT;
+    } else {  // a wake-up is on its way, and it is this thread's to take
+      slots_.wait_beyond(waiter, CallSlot::kRegistered, kNoDeadline);
+    }
+  }
+  slots_.release(waiter);
+  return result;
+}
+
+void Futexes::enter_table(std::uint64_t address, std::uint64_t waiter, std::uint32_t bitset) {
+  if (at_origin()) {
+    const SignalsBlocked blocked;
+    const std::lock_guard lock(table_mutex_);
+    table_.add(address, {base::kOrigin, waiter, bitset});
+    slots_.registered(waiter);
+    return;
+  }
+  const FutexMessage message{.address = address, .waiter = waiter, .bitset = bitset};
+  fabric_.send(base::kOrigin, kFutexAdd, fabric::bytes_of(message));
+  slots_.wait_beyond(waiter, CallSlot::kWaiting, kNoDeadline);
+}
+
+bool Futexes::leave_table(std::uint64_t address, std::uint64_t waiter) {
+  if (at_origin()) {
+    const SignalsBlocked blocked;
+    const std::lock_guard lock(table_mutex_);
+    return table_.remove(address, base::kOrigin, waiter);
+  }
+  return ask_origin(kFutexRemove, {.address = address, .waiter = waiter}) != 0;
+}
+
+long Futexes::wake(std::uint64_t address, std::uint32_t count, std::uint32_t bitset) {
+  const FutexMessage message{.address = address, .bitset = bitset, .count = count};
+  return at_origin() ? wake_at_origin(message) : ask_origin(kFutexWake, message);
+}
+
+long Futexes::ask_origin(Type type, FutexMessage message) {
+  message.reply = slots_.acquire();
+  fabric_.send(base::kOrigin, type, fabric::bytes_of(message));
+  slots_.wait_beyond(message.reply, CallSlot::kRegistered, kNoDeadline);
+  const long result = slots_.slot(message.reply).result;
+  slots_.release(message.reply);
+  return result;
+}
+
+long Futexes::wake_at_origin(const FutexMessage& message) {
+  const SignalsBlocked blocked;
+  std::vector<FutexWaiter> woken;
+  {
+    const std::lock_guard lock(table_mutex_);
+    woken = table_.take(message.address, message.count, message.bitset);
+  }
+  for (const FutexWaiter& waiter : woken) answer_at(waiter.node, waiter.ticket, 0);
+  return static_cast<long>(woken.size());
+}
+
+void Futexes::answer_at(NodeId node, std::uint64_t ticket, long result) {
+  if (node == base::kOrigin) {
+    slots_.answer(ticket, result);
+    return;
+  }
+  const AnswerMessage message{ticket, result};
+  fabric_.send(node, kAnswer, fabric::bytes_of(message));
+}
+
+void Futexes::on_add(NodeId from, const FutexMessage& message) {
+  {
+    const std::lock_guard lock(table_mutex_);
+    table_.add(message.address, {from, message.waiter, message.bitset});
+  }
+  fabric_.send(from, kFutexAdded, fabric::bytes_of(AnswerMessage{message.waiter, 0}));
+}
+
+void Futexes::on_remove(NodeId from, const FutexMessage& message) {
+  bool removed = false;
+  {
+    const std::lock_guard lock(table_mutex_);
+    removed = table_.remove(message.address, from, message.waiter);
+  }
+  answer_at(from, message.reply, removed ? 1 : 0);
+}
+
+void Futexes::on_wake(NodeId from, const FutexMessage& message) {
+  const long count = wake_at_origin(message);
+  answer_at(from, message.reply, count);
+}
+
+}  // namespace amasia::delegate

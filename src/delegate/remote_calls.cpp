@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "delegate/remote_calls.hpp"
+
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace amasia::delegate {
+namespace {
+
+// A longer read or write is cut: POSIX lets both return less, and every caller must go on.
+constexpr std::size_t kMaxTransfer = 1 * base::kMiB;
+
+// Where the bytes of a call lie in the caller's memory, in order.
+using Pieces = std::vector<iovec>;
+
+iovec piece(std::uint64_t address, std::size_t size) {
+  return {reinterpret_cast<void*>(address), size};
+}
+
+Pieces vector_pieces(const os::TrappedCall& call) {
+  const auto* vector = reinterpret_cast<const iovec*>(call.arguments[1]);
+  return {vector, vector + call.arguments[2]};
+}
+
+Pieces pieces_in(const CallShape& shape, const os::TrappedCall& call) {
+  switch (shape.kind) {
+    case ShapeKind::kBytesIn:
+      return {piece(call.arguments[shape.pointer], call.arguments[shape.length])};
+    case ShapeKind::kPath:
+    case ShapeKind::kPathOut: {
+      const auto* path = reinterpret_cast<const char*>(call.arguments[shape.pointer]);
+      return {piece(call.arguments[shape.pointer], std::strlen(path) + 1)};
+    }
+    case ShapeKind::kFixedOut:  // F_GETLK reads what it overwrites; the others do not mind
+      return {piece(call.arguments[shape.out_pointer], shape.out_size)};
+    case ShapeKind::kVectorIn:
+      return vector_pieces(call);
+    default:
+      return {};
+  }
+}
+
+Pieces pieces_out(const CallShape& shape, const os::TrappedCall& call) {
+  switch (shape.kind) {
+    case ShapeKind::kBytesOut:
+      return {piece(call.arguments[shape.pointer], call.arguments[shape.length])};
+    case ShapeKind::kPathOut:
+    case ShapeKind::kFixedOut:
+      return {piece(call.arguments[shape.out_pointer], shape.out_size)};
+    case ShapeKind::kVectorOut:
+      return vector_pieces(call);
+    default:
+      return {};
+  }
+}
+
+std::vector<std::byte> gather(const Pieces& pieces) {
+  std::vector<std::byte> bytes;
+  for (const iovec& from : pieces) {
+    const std::size_t size = std::min(from.iov_len, kMaxTransfer - bytes.size());
+    const auto* begin = static_cast<const std::byte*>(from.iov_base);
+    bytes.insert(bytes.end(), begin, begin + size);
+  }
+  return bytes;
+}
+
+void scatter(std::span<const std::byte> bytes, const Pieces& pieces) {
+  for (const iovec& to : pieces) {
+    const std::size_t size = std::min(to.iov_len, bytes.size());
+    std::memcpy(to.iov_base, bytes.data(), size);
+    bytes = bytes.subspan(size);
+  }
+}
+
+std::size_t total_size(const Pieces& pieces) {
+  std::size_t size = 0;
+  for (const iovec& each : pieces) size += std::min(each.iov_len, kMaxTransfer - size);
+  return size;
+}
+
+// Puts the addresses of the origin's copies, and their sizes, in place of the caller's.
+void point_at(const CallShape& shape, CallMessage& message, std::byte* in, iovec& out_vector,
+              iovec& in_vector) {
+  auto& arguments = message.arguments;
+  const auto address = [](const void* p) { return reinterpret_cast<std::uint64_t>(p); };
+  switch (shape.kind) {
+    case ShapeKind::kBytesIn:
+      arguments[shape.pointer] = address(in);
+      arguments[shape.length] = message.in_size;
+      break;
+    case ShapeKind::kBytesOut:
+      arguments[shape.pointer] = address(out_vector.iov_base);
+      arguments[shape.length] = message.out_size;
+      break;
+    case ShapeKind::kPathOut:
+      arguments[shape.out_pointer] = address(out_vector.iov_base);
+      [[fallthrough]];
+    case ShapeKind::kPath:
+      arguments[shape.pointer] = address(in);
+      break;
+    case ShapeKind::kFixedOut:
+      arguments[shape.out_pointer] = address(out_vector.iov_base);
+      break;
+    case ShapeKind::kVectorIn:
+      arguments[1] = address(&in_vector);
+      arguments[2] = 1;
+      break;
+    case ShapeKind::kVectorOut:
+      arguments[1] = address(&out_vector);
+      arguments[2] = 1;
+      break;
+    case ShapeKind::kValues:
+    case ShapeKind::kRefused:
+      break;
+  }
+}
+
+// How many of the `out_size` bytes the call has written.
+std::size_t written(const CallShape& shape, long result, std::uint32_t out_size) {
+  if (result < 0) return 0;
+  const bool counts = shape.kind == ShapeKind::kBytesOut || shape.kind == ShapeKind::kVectorOut;
+  return counts ? std::min<std::size_t>(static_cast<std::size_t>(result), out_size) : out_size;
+}
+
+}  // namespace
+
+long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
+  const CallShape* shape = shape_of(static_cast<int>(call.number), call.arguments);
+  AMASIA_CHECK(shape != nullptr, "a call was caught that the table does not know");
+  if (shape->kind == ShapeKind::kRefused) return refuse(*shape);
+  calls_.fetch_add(1, std::memory_order_relaxed);
+  return carry(*shape, call);
+}
+
+long RemoteCalls::refuse(const CallShape& shape) noexcept {
+  if (refused_.fetch_add(1, std::memory_order_relaxed) == 0) {
+    base::log_line(base::LogLevel::kWarning,
+                   "{} on a descriptor is possible on node 0 only and fails here (errno {}); "
+                   "further calls of this kind fail without a word",
+                   shape.name, shape.refusal);
+  }
+  return -shape.refusal;
+}
+
+long RemoteCalls::carry(const CallShape& shape, const os::TrappedCall& call) {
+  const std::vector<std::byte> in = gather(pieces_in(shape, call));
+  const Pieces out = pieces_out(shape, call);
+  CallMessage message;
+  message.ticket = slots_.acquire();
+  message.number = static_cast<std::int32_t>(call.number);
+  message.in_size = static_cast<std::uint32_t>(in.size());
+  message.out_size = static_cast<std::uint32_t>(total_size(out));
+  message.arguments = call.arguments;
+  fabric_.send(base::kOrigin, kCall, fabric::bytes_of(message), in);
+  slots_.wait_beyond(message.ticket, CallSlot::kRegistered, kNoDeadline);
+  CallSlot& slot = slots_.slot(message.ticket);
+  const long result = slot.result;
+  scatter(slot.reply, out);
+  slots_.release(message.ticket);
+  return result;
+}
+
+CallServer::~CallServer() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+    queue_.clear();
+  }
+  changed_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+bool CallServer::on_call(NodeId from, std::span<const std::byte> body) {
+  Request request{.from = from, .message = {}, .in = {}};
+  if (body.size() < sizeof request.message) return false;
+  std::memcpy(&request.message, body.data(), sizeof request.message);
+  body = body.subspan(sizeof request.message);
+  const CallShape* shape = shape_of(request.message.number, request.message.arguments);
+  if (shape == nullptr || shape->kind == ShapeKind::kRefused) return false;
+  if (body.size() != request.message.in_size) return false;
+  if (request.message.out_size > kMaxTransfer) return false;
+  request.in.assign(body.begin(), body.end());
+  const std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(request));
+  if (idle_threads_ < queue_.size() && threads_.size() < kMaxThreads) {
+    threads_.emplace_back([this] { work(); });
+  }
+  changed_.notify_one();
+  return true;
+}
+
+void CallServer::work() {
+  os::set_thread_name("amasia-calls");
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    ++idle_threads_;
+    changed_.wait(lock, [this] { return stopping_ || !queue_.empty(); });
+    --idle_threads_;
+    if (stopping_) return;
+    Request request = std::move(queue_.front());
+    queue_.pop_front();
+    lock.unlock();
+    execute(request);
+    lock.lock();
+  }
+}
+
+void CallServer::execute(Request& request) {
+  CallMessage& message = request.message;
+  const CallShape* shape = shape_of(message.number, message.arguments);
+  std::vector<std::byte> out(message.out_size);
+  if (shape->kind == ShapeKind::kFixedOut && request.in.size() == out.size()) out = request.in;
+  iovec out_vector{out.data(), out.size()};
+  iovec in_vector{request.in.data(), request.in.size()};
+  point_at(*shape, message, request.in.data(), out_vector, in_vector);
+  const auto& a = message.arguments;
+  const long returned = syscall(message.number, a[0], a[1], a[2], a[3], a[4], a[5]);
+  const AnswerMessage answer{message.ticket, returned == -1 ? -errno : returned};
+  const std::size_t size = written(*shape, answer.result, message.out_size);
+  fabric_.send(request.from, kAnswer, fabric::bytes_of(answer), std::span(out).first(size));
+}
+
+}  // namespace amasia::delegate
