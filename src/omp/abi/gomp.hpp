@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of the GOMP ABI share. Signatures are those of libgomp 12 (libgomp_g.h), frozen.
+#pragma once
+
+#include <cstdint>
+
+#include "omp/omp.hpp"
+#include "omp/real.hpp"
+#include "omp/work_sharing.hpp"
+
+#define AMASIA_ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace amasia::omp::gomp {
+
+using Outline = void (*)(void* data);
+
+// What the origin tells the other nodes of a region whose outlined function begins in the middle of
+// a construct: a combined parallel loop, or parallel sections. Travels as Team::extra().
+struct Combined {
+  enum class Construct : std::uint32_t { kLoop, kSections };
+  Construct construct = Construct::kLoop;
+  std::uint32_t sections = 0;
+  loops::Space space;
+  loops::ScheduleRequest schedule;
+  std::uint64_t end = 0;  // the loop's end as the program gave it
+};
+
+// The schedule of run-sched-var, for schedule(runtime); of the calling thread.
+loops::ScheduleRequest runtime_schedule();
+
+// Puts the thread into a construct that its outlined function does not begin by itself.
+void enter_combined(ThreadFrame& frame, const Combined& combined);
+void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
+                std::uint64_t end);
+void begin_sections(ThreadFrame& frame, std::uint32_t count);
+
+// A loop or sections construct that libgomp hands out, to the origin's threads only: ordered and
+// doacross loops. True on those; the others get no iteration.
+bool pass_down_construct(ThreadFrame& frame);
+
+// The process's GOMP runtime for Node::set_runtime.
+LocalRuntime& local_runtime();
+
+}  // namespace amasia::omp::gomp

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the GOMP loop entry points do in a global team, for both of libgomp's loop types.
+#pragma once
+
+#include "omp/abi/gomp.hpp"
+
+namespace amasia::omp::gomp {
+
+// The end of the loop under way as the program gave it: libgomp reports it, not the value after the
+// last iteration, as the end of the loop's last chunk (the latter may overflow).
+extern thread_local std::uint64_t loop_end __attribute__((tls_model("initial-exec")));
+
+// libgomp's schedule numbers in the calls that carry one (gomp_schedule_type).
+inline loops::ScheduleRequest schedule_of(long number, std::uint64_t chunk) {
+  enum : long { kRuntime = 0, kStatic = 1, kDynamic = 2, kGuided = 3, kAuto = 4 };
+  switch (number & 0x7fffffff) {
+    case kStatic: return {loops::ScheduleKind::kStatic, chunk};
+    case kDynamic: return {loops::ScheduleKind::kDynamic, chunk};
+    case kGuided: return {loops::ScheduleKind::kGuided, chunk};
+    default: return runtime_schedule();  // kAuto says: runtime, with the nonmonotonic modifier
+  }
+}
+
+template <typename T>
+bool next_chunk(ThreadFrame& frame, T* begin, T* end) {
+  loops::Iterations range;
+  if (!frame.team->node().work_sharing()->next(frame, range)) return false;
+  const loops::Space& space = frame.loop.space;
+  *begin = loops::value_at<T>(space, range.begin);
+  *end = range.end == space.count ? static_cast<T>(loop_end)
+                                  : loops::value_at<T>(space, range.end);
+  return true;
+}
+
+inline void begin_long(ThreadFrame& frame, long start, long end, long step,
+                       loops::ScheduleRequest schedule) {
+  begin_loop(frame, loops::space_until(start, end, step), schedule,
+             static_cast<std::uint64_t>(end));
+}
+
+using Ull = unsigned long long;
+inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
+                      loops::ScheduleRequest schedule) {
+  begin_loop(frame, loops::space_until(start, end, up, step), schedule, end);
+}
+
+// A chunk size of `long`; libgomp takes anything below 1 as not given.
+inline std::uint64_t chunk_of(long chunk) {
+  return chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0;
+}
+
+}  // namespace amasia::omp::gomp

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+// GOMP entry points of barriers, single, sections, critical, ordered and cancel.
+#include "omp/abi/gomp_reductions.hpp"
+#include "omp/locks/lock_service.hpp"
+
+namespace amasia::omp::gomp {
+namespace {
+
+// Of the sections construct under way.
+thread_local std::uint32_t section_count __attribute__((tls_model("initial-exec"))) = 0;
+
+// libgomp numbers sections from 1; 0: there are no more.
+unsigned next_section(ThreadFrame& frame) {
+  const std::uint32_t section = frame.team->next_section(frame, section_count);
+  return section < section_count ? section + 1 : 0;
+}
+
+// Locks and critical sections are the job's, whatever region the thread is in.
+LockService* locks() {
+  const Node* const node = current_node();
+  return node != nullptr ? node->locks() : nullptr;
+}
+
+}  // namespace
+
+void begin_sections(ThreadFrame& frame, std::uint32_t count) {
+  section_count = count;
+  frame.team->begin_sections(frame);
+}
+
+AMASIA_ENTRY void GOMP_barrier() {
+  static constinit Real<void()> real{"GOMP_barrier"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->barrier(*frame);
+}
+
+// Cancellation is off in a global team: with it on, the region stays on its node.
+AMASIA_ENTRY bool GOMP_barrier_cancel() {
+  static constinit Real<bool()> real{"GOMP_barrier_cancel"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->barrier(*frame);
+  return false;
+}
+
+AMASIA_ENTRY bool GOMP_cancel(int which, bool cancel) {
+  static constinit Real<bool(int, bool)> real{"GOMP_cancel"};
+  return current_frame() == nullptr ? real(which, cancel) : false;
+}
+
+AMASIA_ENTRY bool GOMP_cancellation_point(int which) {
+  static constinit Real<bool(int)> real{"GOMP_cancellation_point"};
+  return current_frame() == nullptr ? real(which) : false;
+}
+
+AMASIA_ENTRY bool GOMP_single_start() {
+  static constinit Real<bool()> real{"GOMP_single_start"};
+  ThreadFrame* const frame = current_frame();
+  return frame == nullptr ? real() : frame->team->single(*frame);
+}
+
+// The thread that executes the construct gets nullptr; the others get, once it has ended, what it
+// gave to GOMP_single_copy_end.
+AMASIA_ENTRY void* GOMP_single_copy_start() {
+  static constinit Real<void*()> real{"GOMP_single_copy_start"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  if (frame->team->single(*frame)) return nullptr;
+  return reinterpret_cast<void*>(frame->team->barrier_with(*frame, std::nullopt));
+}
+
+AMASIA_ENTRY void GOMP_single_copy_end(void* data) {
+  static constinit Real<void(void*)> real{"GOMP_single_copy_end"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real(data);
+  frame->team->barrier_with(*frame, reinterpret_cast<std::uint64_t>(data));
+}
+
+AMASIA_ENTRY unsigned GOMP_sections_start(unsigned count) {
+  static constinit Real<unsigned(unsigned)> real{"GOMP_sections_start"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real(count);
+  begin_sections(*frame, count);
+  return next_section(*frame);
+}
+
+AMASIA_ENTRY unsigned GOMP_sections2_start(unsigned count, std::uintptr_t* reductions,
+                                           void** memory) {
+  static constinit Real<unsigned(unsigned, std::uintptr_t*, void**)> real{"GOMP_sections2_start"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real(count, reductions, memory);
+  begin_shared_state(*frame, reductions, memory);
+  begin_sections(*frame, count);
+  return next_section(*frame);
+}
+
+AMASIA_ENTRY unsigned GOMP_sections_next() {
+  static constinit Real<unsigned()> real{"GOMP_sections_next"};
+  ThreadFrame* const frame = current_frame();
+  return frame == nullptr ? real() : next_section(*frame);
+}
+
+AMASIA_ENTRY void GOMP_sections_end() {
+  static constinit Real<void()> real{"GOMP_sections_end"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->barrier(*frame);
+}
+
+AMASIA_ENTRY bool GOMP_sections_end_cancel() {
+  static constinit Real<bool()> real{"GOMP_sections_end_cancel"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->barrier(*frame);
+  return false;
+}
+
+AMASIA_ENTRY void GOMP_sections_end_nowait() {
+  static constinit Real<void()> real{"GOMP_sections_end_nowait"};
+  if (current_frame() == nullptr) real();
+}
+
+AMASIA_ENTRY void GOMP_scope_start(std::uintptr_t* reductions) {
+  static constinit Real<void(std::uintptr_t*)> real{"GOMP_scope_start"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real(reductions);
+  begin_shared_state(*frame, reductions, nullptr);
+}
+
+// Only threads that have iterations of an ordered loop come here: the origin's, whose loop libgomp
+// hands out. So ordered needs nothing of its own.
+
+AMASIA_ENTRY void GOMP_critical_start() {
+  static constinit Real<void()> real{"GOMP_critical_start"};
+  LockService* const service = locks();
+  if (service == nullptr) return real();
+  service->acquire(kUnnamedCritical);
+}
+
+AMASIA_ENTRY void GOMP_critical_end() {
+  static constinit Real<void()> real{"GOMP_critical_end"};
+  LockService* const service = locks();
+  if (service == nullptr) return real();
+  service->release(kUnnamedCritical);
+}
+
+AMASIA_ENTRY void GOMP_critical_name_start(void** name) {
+  static constinit Real<void(void**)> real{"GOMP_critical_name_start"};
+  LockService* const service = locks();
+  if (service == nullptr) return real(name);
+  service->acquire(lock_key(name));
+}
+
+AMASIA_ENTRY void GOMP_critical_name_end(void** name) {
+  static constinit Real<void(void**)> real{"GOMP_critical_name_end"};
+  LockService* const service = locks();
+  if (service == nullptr) return real(name);
+  service->release(lock_key(name));
+}
+
+AMASIA_ENTRY void GOMP_atomic_start() {
+  static constinit Real<void()> real{"GOMP_atomic_start"};
+  LockService* const service = locks();
+  if (service == nullptr) return real();
+  service->acquire(kGompAtomic);
+}
+
+AMASIA_ENTRY void GOMP_atomic_end() {
+  static constinit Real<void()> real{"GOMP_atomic_end"};
+  LockService* const service = locks();
+  if (service == nullptr) return real();
+  service->release(kGompAtomic);
+}
+
+}  // namespace amasia::omp::gomp

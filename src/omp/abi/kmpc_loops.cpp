@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+// kmpc entry points of work-sharing loops.
+#include <algorithm>
+#include <type_traits>
+
+#include "omp/abi/kmpc.hpp"
+#include "omp/work_sharing.hpp"
+
+namespace amasia::omp::kmpc {
+namespace {
+
+using Gtid = std::int32_t;
+
+// The real entry points that differ by the loop variable's type only.
+template <typename T>
+struct RealLoops {
+  using Signed = std::make_signed_t<T>;
+  Real<void(ident_t*, Gtid, std::int32_t, std::int32_t*, T*, T*, Signed*, Signed, Signed)>
+      static_init;
+  Real<void(ident_t*, Gtid, std::int32_t, T, T, Signed, Signed)> dispatch_init;
+  Real<std::int32_t(ident_t*, Gtid, std::int32_t*, T*, T*, Signed*)> dispatch_next;
+  Real<void(ident_t*, Gtid)> dispatch_fini;
+};
+
+template <typename T>
+constexpr RealLoops<T> real_loops_named(const char* static_init, const char* init, const char* next,
+                                        const char* fini) {
+  return {decltype(RealLoops<T>::static_init){static_init},
+          decltype(RealLoops<T>::dispatch_init){init}, decltype(RealLoops<T>::dispatch_next){next},
+          decltype(RealLoops<T>::dispatch_fini){fini}};
+}
+
+constinit RealLoops<std::int32_t> real_4 =
+    real_loops_named<std::int32_t>("__kmpc_for_static_init_4", "__kmpc_dispatch_init_4",
+                                   "__kmpc_dispatch_next_4", "__kmpc_dispatch_fini_4");
+constinit RealLoops<std::uint32_t> real_4u =
+    real_loops_named<std::uint32_t>("__kmpc_for_static_init_4u", "__kmpc_dispatch_init_4u",
+                                    "__kmpc_dispatch_next_4u", "__kmpc_dispatch_fini_4u");
+constinit RealLoops<std::int64_t> real_8 =
+    real_loops_named<std::int64_t>("__kmpc_for_static_init_8", "__kmpc_dispatch_init_8",
+                                   "__kmpc_dispatch_next_8", "__kmpc_dispatch_fini_8");
+constinit RealLoops<std::uint64_t> real_8u =
+    real_loops_named<std::uint64_t>("__kmpc_for_static_init_8u", "__kmpc_dispatch_init_8u",
+                                    "__kmpc_dispatch_next_8u", "__kmpc_dispatch_fini_8u");
+
+constinit Real<void(ident_t*, Gtid)> real_static_fini{"__kmpc_for_static_fini"};
+constinit Real<void(ident_t*, Gtid)> real_deinit{"__kmpc_dispatch_deinit"};
+constinit Real<void(ident_t*, Gtid, std::int32_t, const void*)> real_doacross_init{
+    "__kmpc_doacross_init"};
+constinit Real<void(ident_t*, Gtid, const std::int64_t*)> real_doacross_wait{
+    "__kmpc_doacross_wait"};
+constinit Real<void(ident_t*, Gtid, const std::int64_t*)> real_doacross_post{
+    "__kmpc_doacross_post"};
+constinit Real<void(ident_t*, Gtid)> real_doacross_fini{"__kmpc_doacross_fini"};
+constinit Real<void(std::int32_t*, std::int32_t*)> real_get_schedule{"omp_get_schedule"};
+
+// Bounds between which no iteration lies, whatever the type.
+template <typename T>
+void give_nothing(std::int32_t* last, T* lower, T* upper, bool up) {
+  if (last != nullptr) *last = 0;
+  *lower = up ? 1 : 0;
+  *upper = up ? 0 : 1;
+}
+
+// A thread's share under schedule(static, chunk): its first chunk, and the stride to the next ones,
+// which the compiled loop adds itself. With fewer chunks than threads the stride ends the loop
+// after the first one, and is kept small so that it cannot overflow.
+template <typename T>
+void chunked_share(const ThreadFrame& frame, const loops::Space& space, std::uint64_t chunk,
+                   std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* stride) {
+  const std::uint64_t size = std::clamp<std::uint64_t>(chunk, 1, space.count);
+  const std::uint64_t chunks = (space.count - 1) / size + 1;
+  const std::uint64_t threads = frame.team->size();
+  const bool up = static_cast<std::int64_t>(space.step) > 0;
+  *stride = static_cast<std::make_signed_t<T>>(size * std::min(chunks, threads) * space.step);
+  if (last != nullptr) *last = frame.global_id == (chunks - 1) % threads ? 1 : 0;
+  if (frame.global_id >= chunks) return give_nothing(last, lower, upper, up);
+  const std::uint64_t begin = frame.global_id * size;
+  *lower = loops::value_at<T>(space, begin);
+  *upper = loops::value_at<T>(space, begin + size - 1);  // the compiled loop cuts the last chunk
+}
+
+template <typename T>
+void block_share(const loops::Space& space, loops::Iterations share, std::int32_t* last, T* lower,
+                 T* upper, std::make_signed_t<T>* stride) {
+  *stride = static_cast<std::make_signed_t<T>>(space.count);
+  if (share.empty()) {
+    return give_nothing(last, lower, upper, static_cast<std::int64_t>(space.step) > 0);
+  }
+  if (last != nullptr) *last = share.end == space.count ? 1 : 0;
+  *lower = loops::value_at<T>(space, share.begin);
+  *upper = loops::value_at<T>(space, share.end - 1);
+}
+
+template <typename T>
+void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t schedule,
+                 std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* stride,
+                 std::make_signed_t<T> step, std::make_signed_t<T> chunk) {
+  ThreadFrame* const frame = current_frame();
+  const std::int32_t kind = schedule & ~kModifiers;
+  if (frame == nullptr || kind > kOrderedUpper ||
+      (frame->in_doacross && frame->team->on_origin())) {
+    const HideFrame hide;
+    return real.static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
+  }
+  if (frame->in_doacross) return give_nothing(last, lower, upper, step > 0);
+  const loops::Space space = loops::space_through<T>(*lower, *upper, step);
+  if (space.count == 0) {  // the bounds stay as they are: the compiled loop sees for itself
+    if (last != nullptr) *last = 0;
+    *stride = step;
+    return;
+  }
+  const std::uint64_t positive_chunk = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 1;
+  const std::uint32_t thread = frame->global_id, threads = frame->team->size();
+  switch (kind) {
+    case kStaticChunked:
+    case kOrderedLower + 1:
+      return chunked_share(*frame, space, positive_chunk, last, lower, upper, stride);
+    case kStaticBalancedChunked:
+      return block_share(
+          space, loops::static_block_of_chunks(space.count, positive_chunk, thread, threads), last,
+          lower, upper, stride);
+    default:
+      return block_share(space, loops::static_block(space.count, thread, threads), last, lower,
+                         upper, stride);
+  }
+}
+
+// Schedules of dispatched loops that do not merge are the same ones at another base.
+std::int32_t plain_kind(std::int32_t schedule) {
+  const std::int32_t kind = schedule & ~kModifiers;
+  return kind > kNoMergeLower ? kind - kNoMergeLower + kLower : kind;
+}
+
+// What a dispatched loop asks for. Chunks are made of `unit` iterations (a vector's length), the
+// last one aside.
+struct Dispatch {
+  loops::ScheduleRequest schedule;
+  std::uint64_t unit = 1;
+};
+
+Dispatch runtime_schedule(std::uint64_t unit) {
+  std::int32_t kind = 0, chunk = 0;
+  {
+    const HideFrame hide;
+    real_get_schedule(&kind, &chunk);
+  }
+  const std::uint64_t size = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0;
+  switch (kind & 0x7fffffff) {  // without the monotonic bit
+    case 1:
+      return {{loops::ScheduleKind::kStatic, size}, unit};
+    case 2:
+      return {{loops::ScheduleKind::kDynamic, size}, unit};
+    case 3:
+      if (unit > 1)
+        return {{loops::ScheduleKind::kGuided, 0}, unit * std::max<std::uint64_t>(size, 1)};
+      return {{loops::ScheduleKind::kGuided, size}};
+    default:
+      return {{loops::ScheduleKind::kAuto, 0}, unit};
+  }
+}
+
+Dispatch dispatch_of(std::int32_t kind, std::int64_t given_chunk) {
+  const std::uint64_t chunk = given_chunk > 0 ? static_cast<std::uint64_t>(given_chunk) : 0;
+  switch (kind) {
+    case kStaticChunked:
+      return {{loops::ScheduleKind::kStatic, std::max<std::uint64_t>(chunk, 1)}};
+    case kStaticBalancedChunked:
+      return {{loops::ScheduleKind::kStatic, 0}, std::max<std::uint64_t>(chunk, 1)};
+    case kStatic:
+    case kStaticGreedy:
+    case kStaticBalanced:
+      return {{loops::ScheduleKind::kStatic, 0}};
+    case kDynamicChunked:
+    case kStaticSteal:
+      return {{loops::ScheduleKind::kDynamic, chunk}};
+    case kRuntime:
+      return runtime_schedule(1);
+    case kRuntimeSimd:
+      return runtime_schedule(std::max<std::uint64_t>(chunk, 1));
+    case kAuto:
+      return {{loops::ScheduleKind::kAuto, 0}};
+    case kGuidedSimd:
+      return {{loops::ScheduleKind::kGuided, 0}, std::max<std::uint64_t>(chunk, 1)};
+    default:  // guided in its kinds, and trapezoidal, which shrinks its chunks too
+      return {{loops::ScheduleKind::kGuided, chunk}};
+  }
+}
+
+template <typename T>
+void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t schedule, T lower,
+                   T upper, std::make_signed_t<T> step, std::make_signed_t<T> chunk) {
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) {
+    return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
+  }
+  const std::int32_t kind = plain_kind(schedule);
+  if (kind >= kOrderedLower || frame->in_doacross) {
+    // The order of iterations is the next runtime's to keep: its threads, on the origin, get all.
+    frame->loop = ThreadLoop{};
+    frame->loop.passed_down = true;
+    frame->loop.elsewhere = !frame->team->on_origin();
+    if (frame->loop.elsewhere) return;
+    if (frame->global_id == 0 && !frame->in_doacross) frame->team->count_single_loop();
+    const HideFrame hide;
+    return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
+  }
+  const Dispatch dispatch = dispatch_of(kind, chunk);
+  const loops::Space space = loops::space_through<T>(lower, upper, step);
+  // Handed out are units; dispatch_next makes iterations of them again.
+  const std::uint64_t units = space.count == 0 ? 0 : (space.count - 1) / dispatch.unit + 1;
+  frame->team->node().work_sharing()->begin(*frame, {space.first, space.step, units},
+                                            dispatch.schedule);
+  frame->loop.unit = dispatch.unit;
+  frame->loop.iterations = space.count;
+}
+
+template <typename T>
+std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t* last,
+                           T* lower, T* upper, std::make_signed_t<T>* stride) {
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real.dispatch_next(place, gtid, last, lower, upper, stride);
+  ThreadLoop& loop = frame->loop;
+  if (loop.passed_down) {
+    if (loop.elsewhere) return 0;
+    const HideFrame hide;
+    return real.dispatch_next(place, gtid, last, lower, upper, stride);
+  }
+  loops::Iterations range;
+  if (!frame->team->node().work_sharing()->next(*frame, range)) return 0;
+  const bool is_last = range.end == loop.space.count;
+  const std::uint64_t end = is_last ? loop.iterations : range.end * loop.unit;
+  if (last != nullptr) *last = is_last ? 1 : 0;
+  *lower = loops::value_at<T>(loop.space, range.begin * loop.unit);
+  *upper = loops::value_at<T>(loop.space, end - 1);
+  if (stride != nullptr) *stride = static_cast<std::make_signed_t<T>>(loop.space.step);
+  return 1;
+}
+
+// Whether the next runtime knows the loop that the calling thread is in.
+bool loop_is_down() {
+  const ThreadFrame* const frame = current_frame();
+  return frame == nullptr || (frame->loop.passed_down && !frame->loop.elsewhere);
+}
+
+template <typename T>
+void dispatch_fini(RealLoops<T>& real, ident_t* place, Gtid gtid) {
+  if (!loop_is_down()) return;
+  const HideFrame hide;
+  real.dispatch_fini(place, gtid);
+}
+
+}  // namespace
+
+#define AMASIA_LOOP_ENTRIES(suffix, T)                                                             \
+  AMASIA_ENTRY void __kmpc_for_static_init_##suffix(                                               \
+      ident_t* place, Gtid gtid, std::int32_t schedule, std::int32_t* last, T* lower, T* upper,    \
+      std::make_signed_t<T>* stride, std::make_signed_t<T> step, std::make_signed_t<T> chunk) {    \
+    static_init<T>(real_##suffix, place, gtid, schedule, last, lower, upper, stride, step, chunk); \
+  }                                                                                                \
+  AMASIA_ENTRY void __kmpc_dispatch_init_##suffix(                                                 \
+      ident_t* place, Gtid gtid, std::int32_t schedule, T lower, T upper,                          \
+      std::make_signed_t<T> step, std::make_signed_t<T> chunk) {                                   \
+    dispatch_init<T>(real_##suffix, place, gtid, schedule, lower, upper, step, chunk);             \
+  }                                                                                                \
+  AMASIA_ENTRY std::int32_t __kmpc_dispatch_next_##suffix(ident_t* place, Gtid gtid,               \
+                                                          std::int32_t* last, T* lower, T* upper,  \
+                                                          std::make_signed_t<T>* stride) {         \
+    return dispatch_next<T>(real_##suffix, place, gtid, last, lower, upper, stride);               \
+  }                                                                                                \
+  AMASIA_ENTRY void __kmpc_dispatch_fini_##suffix(ident_t* place, Gtid gtid) {                     \
+    dispatch_fini<T>(real_##suffix, place, gtid);                                                  \
+  }
+
+AMASIA_LOOP_ENTRIES(4, std::int32_t)
+AMASIA_LOOP_ENTRIES(4u, std::uint32_t)
+AMASIA_LOOP_ENTRIES(8, std::int64_t)
+AMASIA_LOOP_ENTRIES(8u, std::uint64_t)
+
+AMASIA_ENTRY void __kmpc_for_static_fini(ident_t* place, Gtid gtid) {
+  if (current_frame() == nullptr) real_static_fini(place, gtid);
+}
+
+AMASIA_ENTRY void __kmpc_dispatch_deinit(ident_t* place, Gtid gtid) {
+  if (!loop_is_down()) return;
+  const HideFrame hide;
+  real_deinit(place, gtid);
+}
+
+// Doacross loops run on the origin's threads, in the next runtime.
+AMASIA_ENTRY void __kmpc_doacross_init(ident_t* place, Gtid gtid, std::int32_t dimensions,
+                                       const void* bounds) {
+  ThreadFrame* const frame = current_frame();
+  if (frame != nullptr) {
+    frame->in_doacross = true;
+    if (!frame->team->on_origin()) return;
+    if (frame->global_id == 0) frame->team->count_single_loop();
+  }
+  const HideFrame hide;
+  real_doacross_init(place, gtid, dimensions, bounds);
+}
+
+AMASIA_ENTRY void __kmpc_doacross_wait(ident_t* place, Gtid gtid, const std::int64_t* iteration) {
+  const HideFrame hide;
+  real_doacross_wait(place, gtid, iteration);
+}
+
+AMASIA_ENTRY void __kmpc_doacross_post(ident_t* place, Gtid gtid, const std::int64_t* iteration) {
+  const HideFrame hide;
+  real_doacross_post(place, gtid, iteration);
+}
+
+AMASIA_ENTRY void __kmpc_doacross_fini(ident_t* place, Gtid gtid) {
+  ThreadFrame* const frame = current_frame();
+  if (frame != nullptr) {
+    frame->in_doacross = false;
+    if (!frame->team->on_origin()) return;
+  }
+  const HideFrame hide;
+  real_doacross_fini(place, gtid);
+}
+
+}  // namespace amasia::omp::kmpc

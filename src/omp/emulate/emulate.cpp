@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// libamasia-emulate.so: the omp layer without the memory. Preloaded into an OpenMP program, it
+// makes several nodes of one process: each is a thread with a fabric end, a node object and a node
+// team of its own, and all share the process's memory. So it proves numbering, regions, barriers,
+// reductions, loops and locks with unmodified programs, fast and under any debugger.
+//
+//   AMASIA_NODES              how many nodes, 1 … 64; with 1 (or none) the library steps aside
+//   AMASIA_THREADS_PER_NODE   capacity of each node; default 1
+//   AMASIA_STATS=1            prints the regions at exit
+//   AMASIA_WATCHDOG           seconds, as everywhere
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fabric/fabric.hpp"
+#include "omp/abi/runtimes.hpp"
+#include "omp/locks/lock_service.hpp"
+#include "omp/omp.hpp"
+#include "omp/work_sharing.hpp"
+
+namespace amasia::omp {
+namespace {
+
+constexpr std::uint32_t kPollBudget = 64;
+constexpr std::size_t kStacksPerNode = 512;  // address space only
+
+// The value of a variable that holds a number, or `otherwise` where it is not set. A user's mistake
+// ends the process.
+std::uint32_t number_from_environment(const char* name, std::uint32_t least, std::uint32_t most,
+                                      std::uint32_t otherwise) {
+  const char* const text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return otherwise;
+  char* end = nullptr;
+  const unsigned long value = std::strtoul(text, &end, 10);
+  if (*end != '\0' || value < least || value > most) {
+    base::log_line(base::LogLevel::kError, "{}={} is not a number from {} to {}", name, text, least,
+                   most);
+    _exit(2);
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+std::byte* reserve_stacks(Bytes length) {
+  void* const base = mmap(nullptr, length, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (base == MAP_FAILED) {
+    base::log_line(base::LogLevel::kError, "no address space for {} bytes of stacks", length);
+    _exit(1);
+  }
+  return static_cast<std::byte*>(base);
+}
+
+class EmulatedServices final : public Services {
+ public:
+  explicit EmulatedServices(fabric::Fabric& fabric)
+      : fabric_(fabric),
+        stack_size_(managed_stack_size(true)),
+        stacks_(reserve_stacks(kStacksPerNode * (stack_size_ + base::kPageSize)),
+                kStacksPerNode * (stack_size_ + base::kPageSize), stack_size_) {}
+
+  Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
+  int help() override { return static_cast<int>(fabric_.poll(kPollBudget)); }
+  [[noreturn]] void abort_job(std::string_view why) override {
+    base::log_line(base::LogLevel::kError, "{}", why);
+    _exit(1);
+  }
+
+ private:
+  fabric::Fabric& fabric_;
+  const Bytes stack_size_;
+  StackPool stacks_;
+};
+
+// One node with what belongs to it.
+class EmulatedNode {
+ public:
+  EmulatedNode(fabric::Fabric& fabric, const NodeSettings& settings)
+      : fabric_(fabric),
+        services_(fabric),
+        node_(fabric, services_, settings),
+        sharing_(node_),
+        locks_(fabric, services_, kLocksFirst) {
+    set_runtimes(node_);
+    node_.set_work_sharing(&sharing_);
+    node_.set_locks(&locks_);
+  }
+
+  Node& node() { return node_; }
+
+  // The threads live as long as the process: nobody waits for them at exit, as nobody waits for
+  // the runtime's own.
+  void start() {
+    std::thread([this] { service(); }).detach();
+    if (node_.self() != base::kOrigin) std::thread([this] { node_.serve(); }).detach();
+  }
+
+ private:
+  void service() {
+    for (;;) fabric::wait_and_poll(fabric_, kPollBudget, 0, base::kSecond);
+  }
+
+  fabric::Fabric& fabric_;
+  EmulatedServices services_;
+  Node node_;
+  WorkSharing sharing_;
+  LockService locks_;
+};
+
+struct Emulation {
+  std::unique_ptr<fabric::LoopbackNetwork> network;
+  std::vector<std::unique_ptr<EmulatedNode>> nodes;
+};
+
+// Never destroyed: its threads run until the process ends.
+Emulation* emulation = nullptr;
+
+void print_statistics() {
+  for (const RegionRecord& record : emulation->nodes[0]->node().region_records()) {
+    std::fprintf(stderr, "amasia: region %s: %lu runs, %lu on one node%s%s, nodes %u, %.3f ms\n",
+                 record.site.c_str(), record.runs, record.runs_single,
+                 record.runs_single != 0 ? ", because " : "", text_of(record.single_reason),
+                 record.nodes, static_cast<double>(record.elapsed_ns) / 1e6);
+  }
+}
+
+// A child of fork() has none of the threads: it runs on its own, as without the library.
+void step_aside() { set_process_node(nullptr); }
+
+__attribute__((constructor)) void start_emulation() {
+  const std::uint32_t count = number_from_environment("AMASIA_NODES", 1, base::kMaxNodes, 1);
+  // Shells and wrappers around the program are left alone.
+  if (count == 1 || !is_openmp_program()) return;
+  NodeSettings settings;
+  settings.capacity.assign(count, number_from_environment("AMASIA_THREADS_PER_NODE", 1, 1024, 1));
+  settings.watchdog = base::kSecond * number_from_environment("AMASIA_WATCHDOG", 0, 1000000, 60);
+  settings.reduction_window =
+      number_from_environment("AMASIA_REDUCTION_WINDOW", 0, 1 << 20, 32 * 1024);
+  emulation = new Emulation;
+  emulation->network = fabric::make_loopback(count);
+  for (std::uint32_t id = 0; id < count; ++id) {
+    const NodeId node{static_cast<NodeId::representation>(id)};
+    emulation->nodes.push_back(
+        std::make_unique<EmulatedNode>(emulation->network->fabric(node), settings));
+  }
+  set_process_node(&emulation->nodes[0]->node());
+  for (const auto& node : emulation->nodes) node->start();
+  pthread_atfork(nullptr, nullptr, step_aside);
+  if (std::getenv("AMASIA_STATS") != nullptr) std::atexit(print_statistics);
+}
+
+}  // namespace
+}  // namespace amasia::omp

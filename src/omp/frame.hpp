@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a thread stands: the only thread-local state of the layer. The ABI asks it first and passes
+// the call down to the program's own runtime unless a frame of a global team is there.
+//
+// A thread is in one of three places:
+//   serial   frame == nullptr, local_depth == 0   not in a region that we know of
+//   local    frame == nullptr, local_depth > 0    in a region of this node only: everything that
+//                                                 it asks is the next runtime's to answer
+//   global   frame != nullptr                     in a region whose team spans nodes
+//
+// A worker's place is set when its region begins and never taken back: tasks may still run in the
+// join barrier of the next runtime, and they must see their team. So *every* fork that is passed
+// down gets a wrapper that calls enter_local_team() on each thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "base/base.hpp"
+#include "loops/loops.hpp"
+
+namespace amasia::omp {
+
+class Node;
+class Team;
+
+// A loop that the thread is in, between its begin and its last `next` (work_sharing.hpp).
+struct ThreadLoop {
+  loops::Space space;
+  loops::ScheduleRequest schedule;
+  std::uint64_t number = 0;      // of the loop in its region
+  std::uint64_t unit = 1;        // kmpc: iterations that are handed out together (simd)
+  std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
+  std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
+  void* slot = nullptr;          // WorkSharing's
+  bool passed_down = false;      // the next runtime hands it out, to the origin's threads only
+  bool elsewhere = false;        // it does, and this thread is not on the origin: no iterations
+};
+
+// One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but
+// for what other files say of their own fields.
+struct alignas(64) ThreadFrame {
+  Team* team = nullptr;
+  std::uint32_t local_id = 0;   // in the node team
+  std::uint32_t global_id = 0;  // in the team: the node's offset + local_id
+  // How many of each work-sharing construct this thread has met in the region. All threads of a
+  // team meet the same ones in the same order, so equal counts name the same construct.
+  std::uint64_t singles_met = 0;
+  std::uint64_t loops_met = 0;
+  std::uint64_t sections_met = 0;
+  std::uint64_t reductions_met = 0;
+  // Of the sections construct under way: the next one that is this thread's.
+  std::uint64_t next_section = 0;
+  // What the next runtime gave its thread: kmpc: the addresses of the local gtid and bound id.
+  std::array<void*, 2> abi{};
+  // The loop under way.
+  ThreadLoop loop;
+  // Between the begin and the end of a doacross construct, which the origin's threads run alone.
+  bool in_doacross = false;
+  // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
+  std::byte* stack_low = nullptr;
+  std::byte* stack_top = nullptr;
+};
+
+struct ThreadContext {
+  ThreadFrame* frame = nullptr;
+  std::uint32_t local_depth = 0;
+  // Set by num_threads and proc_bind clauses for the next region only; 0: not given.
+  std::int32_t pushed_threads = 0;
+  std::int32_t pushed_proc_bind = 0;
+  // The frame that a serialized region hides, until local_depth is 0 again.
+  ThreadFrame* hidden = nullptr;
+  // In a region of this node inside a global team: the thread of that team that forked it. The
+  // next runtime knows of its node team only, so level 1 is answered from here.
+  const ThreadFrame* outer = nullptr;
+  // A stack outside managed memory on which this thread may run while it is on a managed one;
+  // nullptr: the thread is on such a stack now. See native.hpp.
+  void* native_stack = nullptr;
+  // Bit per Abi: this initial thread's ICVs were given the job's defaults (Node::adopt_thread).
+  std::uint32_t adopted = 0;
+  // Only in emulation, where a process holds several nodes; else nullptr.
+  Node* node = nullptr;
+};
+
+// initial-exec: the ABI's first instructions read it, and it must never allocate.
+extern thread_local ThreadContext thread_context __attribute__((tls_model("initial-exec")));
+
+// The frame of the global team that the calling thread is in, or nullptr.
+inline ThreadFrame* current_frame() { return thread_context.frame; }
+
+// The node that the calling thread belongs to; nullptr before the composition root has set one
+// (static initialisers), in children of fork(), and when there is one node only: step aside then.
+Node* current_node();
+// Set once by the composition root, nullptr when it goes. Any thread afterwards sees it.
+void set_process_node(Node* node);
+
+// The thread of a global team that the calling thread is, or on whose behalf a region of this node
+// runs; nullptr outside of global teams.
+inline const ThreadFrame* outer_frame() {
+  const ThreadContext& context = thread_context;
+  if (context.frame != nullptr) return context.frame;
+  return context.hidden != nullptr ? context.hidden : context.outer;
+}
+
+// Puts a thread into a region of this node only; for the wrapper of each fork passed down. `node`:
+// as the forking thread has it in its context; `outer`: its outer_frame().
+inline void enter_local_team(Node* emulated_node, const ThreadFrame* outer) {
+  ThreadContext& context = thread_context;
+  context.frame = nullptr;
+  context.hidden = nullptr;
+  context.local_depth = 1;
+  context.outer = outer;
+  context.node = emulated_node;
+}
+
+// The forking thread's place during a fork, serial or nested, that is passed down or carried out;
+// put back at the end of the scope.
+class PlaceScope {
+ public:
+  PlaceScope() : saved_(thread_context) {}
+  ~PlaceScope() {
+    thread_context.frame = saved_.frame;
+    thread_context.hidden = saved_.hidden;
+    thread_context.local_depth = saved_.local_depth;
+    thread_context.outer = saved_.outer;
+    thread_context.node = saved_.node;
+    thread_context.native_stack = saved_.native_stack;
+  }
+  PlaceScope(const PlaceScope&) = delete;
+  PlaceScope& operator=(const PlaceScope&) = delete;
+
+ private:
+  const ThreadContext saved_;
+};
+
+// Hides the frame while the next runtime is asked something: it calls its own entry points through
+// the PLT, which are ours, and must get its own answers. Not around calls that execute tasks.
+class HideFrame {
+ public:
+  HideFrame() : frame_(thread_context.frame) { thread_context.frame = nullptr; }
+  ~HideFrame() { thread_context.frame = frame_; }
+  HideFrame(const HideFrame&) = delete;
+  HideFrame& operator=(const HideFrame&) = delete;
+
+ private:
+  ThreadFrame* const frame_;
+};
+
+// A serialized region (if(0), or nested where the runtime does not nest) begins and ends on the
+// calling thread: until its end the thread is local.
+inline void enter_serialized() {
+  ThreadContext& context = thread_context;
+  if (context.local_depth++ == 0) context.hidden = context.frame;
+  context.frame = nullptr;
+}
+inline void leave_serialized() {
+  ThreadContext& context = thread_context;
+  if (context.local_depth == 0) return;  // the matching begin came before there was a node
+  if (--context.local_depth == 0) {
+    context.frame = context.hidden;
+    context.hidden = nullptr;
+  }
+}
+
+}  // namespace amasia::omp

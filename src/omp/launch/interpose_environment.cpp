@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The environment of the program on nodes other than the origin. Variables that the program sets
+// lie in managed memory, but where their list begins is the C library's own knowledge, on each
+// node. So the origin writes it down in managed memory, and getenv reads it there.
+//
+// The C library's own list is left as it is on the other nodes: threads of the runtime read it,
+// which must not touch managed memory.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+
+#include "omp/launch/process.hpp"
+#include "omp/real.hpp"
+#include "os/os.hpp"
+
+#define AMASIA_EXPORT extern "C" __attribute__((visibility("default")))
+
+namespace amasia::omp {
+namespace {
+
+// The heap's first page is kept free of blocks for this.
+char*** shared_list() { return reinterpret_cast<char***>(process.space.heap(base::kOrigin).begin); }
+
+bool in_program_of_node() {
+  return process.node.load(std::memory_order_acquire) != nullptr && !os::is_in_runtime_section();
+}
+
+const char* find(char** list, const char* name) {
+  const std::size_t length = std::strlen(name);
+  for (; list != nullptr && *list != nullptr; ++list) {
+    if (std::strncmp(*list, name, length) == 0 && (*list)[length] == '=') return *list + length + 1;
+  }
+  return nullptr;
+}
+
+// What a node's change of the environment means for the others. Only the origin's counts: as in any
+// program, changing it while others read it is a mistake.
+int changed(int result) {
+  if (process.space.self() == base::kOrigin) publish_environment();
+  return result;
+}
+
+}  // namespace
+
+void publish_environment() noexcept {
+  if (process.node.load(std::memory_order_acquire) == nullptr) return;
+  if (*shared_list() != environ) *shared_list() = environ;
+}
+
+}  // namespace amasia::omp
+
+using namespace amasia::omp;  // NOLINT: the C entry points below are in no namespace
+
+AMASIA_EXPORT char* getenv(const char* name) noexcept {
+  static constinit Real<char*(const char*)> real{"getenv"};
+  if (!process.managed || process.space.self() == amasia::base::kOrigin || !in_program_of_node()) {
+    return real(name);
+  }
+  return const_cast<char*>(find(*shared_list(), name));
+}
+
+AMASIA_EXPORT char* secure_getenv(const char* name) noexcept {
+  static constinit Real<char*(const char*)> real{"secure_getenv"};
+  return process.managed ? getenv(name) : real(name);
+}
+
+AMASIA_EXPORT int setenv(const char* name, const char* value, int overwrite) noexcept {
+  static constinit Real<int(const char*, const char*, int)> real{"setenv"};
+  return changed(real(name, value, overwrite));
+}
+
+AMASIA_EXPORT int unsetenv(const char* name) noexcept {
+  static constinit Real<int(const char*)> real{"unsetenv"};
+  return changed(real(name));
+}
+
+AMASIA_EXPORT int putenv(char* setting) noexcept {
+  static constinit Real<int(char*)> real{"putenv"};
+  return changed(real(setting));
+}
+
+AMASIA_EXPORT int clearenv() noexcept {
+  static constinit Real<int()> real{"clearenv"};
+  return changed(real());
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// All parts of a node, composed: made before main, in the order in which they depend on each other,
+// and ended in the opposite one.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/base.hpp"
+#include "dsm/dsm.hpp"
+#include "fabric/fabric.hpp"
+#include "omp/launch/output.hpp"
+#include "omp/launch/process.hpp"
+#include "omp/launch/stack_pool.hpp"
+#include "omp/locks/lock_service.hpp"
+#include "omp/node.hpp"
+#include "omp/services.hpp"
+#include "omp/work_sharing.hpp"
+
+namespace amasia::omp {
+
+// kEndJob: from a node where the program called exit, to the origin; kNodeEnds: the answer to a
+// worker that has asked nothing more is left out: its process ends with the origin's shutdown.
+inline constexpr fabric::MessageType kProcessFirst = 0x320, kProcessLast = 0x32f;
+inline constexpr fabric::MessageType kEndJob = 0x320;
+
+struct EndJob {
+  std::int32_t status = 0;
+  std::uint32_t immediate = 0;  // as _exit: no handlers
+};
+
+class NodeProcess final : public Services,
+                          public dsm::Engine::Observer,
+                          public fabric::PeerLostHandler,
+                          public fabric::Handler {
+ public:
+  // Connects to the other nodes, compares images, makes the globals managed and starts the engine.
+  // On the process's main thread before main; blocks until all nodes have come as far. On an
+  // error this process cannot be a node.
+  static Result<std::unique_ptr<NodeProcess>> start(Process& owner);
+  ~NodeProcess() override;
+
+  dsm::ForeignBlocks& foreign_blocks() { return *foreign_blocks_; }
+  Node& node() { return *node_; }
+
+  // On the nodes other than the origin, main thread: serves until the origin ends the job.
+  void serve();
+  // On the origin, when the program's own end has been run: tells the others, waits until they
+  // need nothing more from this node. Runtime section.
+  void end_in_order();
+  // The program called exit or _exit on a node other than the origin, which then does it instead.
+  // Returns only if the origin cannot be told.
+  void end_job_from_here(int status, bool immediate);
+  // All output of other nodes that has arrived is in the origin's streams; for the last time.
+  void finish_output();
+
+  Result<ManagedStack> acquire_stack() override { return team_stacks_.acquire(); }
+  bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
+  bool code_is_everywhere(const void* code) const override;
+  void flush_output() override;
+  ThreadCounters thread_counters() override;
+  void begin_help() override;
+  int help() override;
+  void end_help() override;
+  [[noreturn]] void abort_job(std::string_view why) override;
+
+  void engine_failed(std::string_view what) override { abort_job(what); }
+  void on_peer_lost(NodeId peer, std::string_view why) override;
+  void on_message(const fabric::Incoming& message) override;
+
+ private:
+  explicit NodeProcess(Process& owner);
+  Status connect();
+  Status share_globals();
+  Status run_engine();
+  Status agree_on_image(fabric::Bootstrap& bootstrap);
+  void make_node();
+
+  Process& process_;
+  const bool origin_;
+  StackPool team_stacks_;
+  std::unique_ptr<fabric::Bootstrap> bootstrap_;
+  std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<dsm::ForeignBlocks> foreign_blocks_;
+  std::unique_ptr<dsm::Engine> engine_;
+  std::unique_ptr<Node> node_;
+  std::unique_ptr<WorkSharing> sharing_;
+  std::unique_ptr<LockService> locks_;
+  std::unique_ptr<OutputSource> source_;  // not on the origin
+  std::unique_ptr<OutputSink> sink_;      // on the origin
+  // Set before peers leave in order; relaxed: a loss seen a moment too early is only reported.
+  std::atomic<bool> ending_{false};
+};
+
+}  // namespace amasia::omp

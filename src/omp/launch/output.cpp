@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/launch/output.hpp"
+
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace amasia::omp {
+namespace {
+
+constexpr std::size_t kChunk = 64 * base::kKiB;
+
+std::size_t bytes_waiting(int descriptor) {
+  int count = 0;
+  return ioctl(descriptor, FIONREAD, &count) == 0 && count > 0 ? static_cast<std::size_t>(count)
+                                                               : 0;
+}
+
+}  // namespace
+
+std::string LineAssembler::add(NodeId source, Stream stream, std::string_view bytes) {
+  std::string& rest = rest_[source.value][static_cast<std::size_t>(stream)];
+  const auto newline = bytes.rfind('\n');
+  if (newline == std::string_view::npos) {
+    rest += bytes;
+    return rest.size() > kLongestLine ? take_rest(source, stream) : std::string();
+  }
+  std::string lines = std::exchange(rest, std::string(bytes.substr(newline + 1)));
+  lines += bytes.substr(0, newline + 1);
+  return lines;
+}
+
+std::string LineAssembler::take_rest(NodeId source, Stream stream) {
+  return std::exchange(rest_[source.value][static_cast<std::size_t>(stream)], {});
+}
+
+OutputSource::OutputSource(fabric::Fabric& fabric, os::Descriptor log)
+    : fabric_(fabric), log_(std::move(log)), buffer_(kChunk) {}
+
+Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fabric) {
+  os::Descriptor log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64));
+  std::unique_ptr<OutputSource> source(new OutputSource(fabric, std::move(log)));
+  auto stop = os::Wakeup::make();
+  if (!stop.ok()) return stop.error();
+  source->stop_ = std::move(stop).value();
+  for (std::size_t stream = 0; stream < kStreams; ++stream) {
+    auto pipe = os::make_pipe();
+    if (!pipe.ok()) return pipe.error();
+    const int target = stream == 0 ? STDOUT_FILENO : STDERR_FILENO;
+    source->pipes_[stream] = std::move(pipe.value().first);
+    fcntl(source->pipes_[stream].get(), F_SETFL, O_NONBLOCK);
+    if (dup2(pipe.value().second.get(), target) != target) {
+      return base::errno_error(errno, "cannot redirect the standard streams");
+    }
+  }
+  source->thread_ = std::thread([pump = source.get()] { pump->pump(); });
+  return source;
+}
+
+OutputSource::~OutputSource() {
+  if (!thread_.joinable()) return;
+  flush();
+  stop_.raise();
+  thread_.join();
+}
+
+void OutputSource::pump() {
+  os::declare_runtime_thread();
+  os::set_thread_name("amasia-output");
+  const int descriptors[] = {stop_.descriptor(), pipes_[0].get(), pipes_[1].get()};
+  for (;;) {
+    if ((os::wait_readable(descriptors, 3, -1) & 1u) != 0) return;
+    drain();
+  }
+}
+
+void OutputSource::flush() {
+  std::fflush(stdout);
+  os::in_runtime_section([this] {
+    os::MutexLock lock(mutex_);
+    for (std::size_t stream = 0; stream < kStreams; ++stream) {
+      drain_locked(stream);
+      if (!line_begun_[stream]) continue;
+      line_begun_[stream] = false;
+      fabric_.send(base::kOrigin, kOutputFlush,
+                   fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}));
+    }
+  });
+}
+
+void OutputSource::drain() {
+  os::MutexLock lock(mutex_);
+  for (std::size_t stream = 0; stream < kStreams; ++stream) drain_locked(stream);
+}
+
+void OutputSource::drain_locked(std::size_t stream) {
+  const int pipe = pipes_[stream].get();
+  // Bounded: what is written meanwhile belongs to the next call.
+  std::size_t waiting = bytes_waiting(pipe);
+  while (waiting > 0) {
+    const ssize_t got = read(pipe, buffer_.data(), std::min(waiting, buffer_.size()));
+    if (got <= 0) return;
+    const std::span<const std::byte> bytes(buffer_.data(), static_cast<std::size_t>(got));
+    fabric_.send(base::kOrigin, kOutput, fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}),
+                 bytes);
+    line_begun_[stream] = bytes.back() != std::byte{'\n'};
+    waiting -= bytes.size();
+  }
+}
+
+OutputSink::OutputSink(fabric::Fabric& fabric) {
+  fabric.set_handler(kOutputFirst, kOutputLast, this);
+  thread_ = std::thread([this] { write_loop(); });
+}
+
+OutputSink::~OutputSink() { finish(); }
+
+void OutputSink::on_message(const fabric::Incoming& message) {
+  OutputHead head;
+  if (message.body.size() < sizeof head) return;
+  std::memcpy(&head, message.body.data(), sizeof head);
+  if (static_cast<std::size_t>(head.stream) >= kStreams) return;
+  const auto text = message.body.subspan(sizeof head);
+  Chunk chunk{message.from, head.stream, message.type == kOutputFlush,
+              std::string(reinterpret_cast<const char*>(text.data()), text.size())};
+  {
+    os::MutexLock lock(mutex_);
+    queue_.push_back(std::move(chunk));
+  }
+  arrived_.fetch_add(1, std::memory_order_release);  // with write_loop's acquire
+  os::futex_wake(arrived_, 1);
+}
+
+void OutputSink::write_loop() {
+  os::set_thread_name("amasia-output");
+  for (;;) {
+    const std::uint32_t arrived = arrived_.load(std::memory_order_acquire);
+    std::deque<Chunk> chunks;
+    {
+      os::MutexLock lock(mutex_);
+      chunks.swap(queue_);
+    }
+    for (const Chunk& chunk : chunks) write_chunk(chunk);
+    if (!chunks.empty()) {
+      // Release with wait_written's acquire: the lines are in the stream.
+      written_.fetch_add(static_cast<std::uint32_t>(chunks.size()), std::memory_order_release);
+      os::futex_wake(written_, INT32_MAX);
+      continue;
+    }
+    if (stopping_.load(std::memory_order_acquire)) return;
+    os::futex_wait(arrived_, arrived, -1);
+  }
+}
+
+void OutputSink::write_chunk(const Chunk& chunk) {
+  const std::string text = chunk.flush ? lines_.take_rest(chunk.source, chunk.stream)
+                                       : lines_.add(chunk.source, chunk.stream, chunk.bytes);
+  if (text.empty()) return;
+  std::FILE* const stream = chunk.stream == Stream::kStandard ? stdout : stderr;
+  std::fwrite(text.data(), 1, text.size(), stream);
+  // What writes past this stream (Fortran, write(2)) comes after what arrived before.
+  std::fflush(stream);
+}
+
+void OutputSink::wait_written() {
+  const std::uint32_t target = arrived_.load(std::memory_order_acquire);
+  for (;;) {
+    const std::uint32_t written = written_.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(target - written) <= 0) return;
+    os::futex_wait(written_, written, base::kSecond);
+  }
+}
+
+void OutputSink::finish() {
+  if (!thread_.joinable()) return;
+  wait_written();
+  stopping_.store(true, std::memory_order_release);  // with write_loop's acquire
+  arrived_.fetch_add(1, std::memory_order_release);  // no chunk: only wakes
+  os::futex_wake(arrived_, 1);
+  thread_.join();
+  for (std::uint16_t node = 0; node < base::kMaxNodes; ++node) {
+    for (const Stream stream : {Stream::kStandard, Stream::kError}) {
+      const std::string rest = lines_.take_rest(NodeId{node}, stream);
+      if (!rest.empty()) {
+        std::fwrite(rest.data(), 1, rest.size(), stream == Stream::kStandard ? stdout : stderr);
+      }
+    }
+  }
+}
+
+}  // namespace amasia::omp

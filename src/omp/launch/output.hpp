@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+// Standard output and error of the nodes that have none of their own.
+//
+// On a node other than the origin both are pipes. What the program writes is read from them by a
+// thread of the runtime, or by a thread that flushes, and sent to the origin, where one thread puts
+// it together to whole lines and writes those with fwrite to its own streams, after what the
+// program on the origin has printed so far.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/base.hpp"
+#include "fabric/fabric.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+
+// kOutput: from a node to the origin; head OutputHead, payload the bytes written.
+// kOutputFlush: the same without payload: a line that has begun is to be written as it is.
+inline constexpr fabric::MessageType kOutputFirst = 0x310, kOutputLast = 0x31f;
+inline constexpr fabric::MessageType kOutput = 0x310;
+inline constexpr fabric::MessageType kOutputFlush = 0x311;
+
+enum class Stream : std::uint32_t { kStandard = 0, kError = 1 };
+inline constexpr std::size_t kStreams = 2;
+
+struct OutputHead {
+  Stream stream = Stream::kStandard;
+  std::uint32_t unused = 0;
+};
+
+// Bytes of several sources and two streams, as whole lines. Pure.
+class LineAssembler {
+ public:
+  static constexpr std::size_t kLongestLine = 1 << 20;  // a longer one is cut into pieces
+
+  // What can be written now that `bytes` came: whole lines, in order of arrival.
+  std::string add(NodeId source, Stream stream, std::string_view bytes);
+  // What a source has begun and not ended.
+  std::string take_rest(NodeId source, Stream stream);
+
+ private:
+  std::array<std::array<std::string, kStreams>, base::kMaxNodes> rest_;
+};
+
+// On nodes other than the origin.
+class OutputSource {
+ public:
+  // Makes descriptors 1 and 2 of this process pipes, and keeps what 2 was for the log. Before
+  // the program's main, with what was printed before discarded by the caller.
+  static Result<std::unique_ptr<OutputSource>> redirect(fabric::Fabric& fabric);
+  ~OutputSource();
+  OutputSource(const OutputSource&) = delete;
+  OutputSource& operator=(const OutputSource&) = delete;
+
+  // Flushes stdout and sends what has been written. Any thread but the service thread; afterwards
+  // a message of the same thread is behind the output at the origin. About 1 µs if there is none.
+  void flush();
+
+  // A descriptor of the original standard error.
+  int log_descriptor() const { return log_.get(); }
+
+ private:
+  OutputSource(fabric::Fabric& fabric, os::Descriptor log);
+  void pump();
+  void drain();
+  void drain_locked(std::size_t stream);
+
+  fabric::Fabric& fabric_;
+  os::Descriptor log_;
+  std::array<os::Descriptor, kStreams> pipes_;  // the reading ends
+  os::Wakeup stop_;
+  // Guards reading and sending, so that bytes are sent in the order in which they were read. Held
+  // in runtime sections only.
+  os::Mutex mutex_;
+  std::array<bool, kStreams> line_begun_{};  // under mutex_: the last byte sent was not a newline
+  std::vector<std::byte> buffer_;            // under mutex_
+  std::thread thread_;
+};
+
+// On the origin.
+class OutputSink final : public fabric::Handler {
+ public:
+  explicit OutputSink(fabric::Fabric& fabric);
+  ~OutputSink() override;
+
+  // Returns when all that has arrived is written. Any thread but the service thread. A load if
+  // there is nothing.
+  void wait_written();
+  // The same for the last time: writes begun lines as they are and ends the thread.
+  void finish();
+
+  void on_message(const fabric::Incoming& message) override;
+
+ private:
+  struct Chunk {
+    NodeId source;
+    Stream stream;
+    bool flush;
+    std::string bytes;
+  };
+  void write_loop();
+  void write_chunk(const Chunk& chunk);
+  void signal() noexcept;
+
+  LineAssembler lines_;
+  os::Mutex mutex_;  // taken by the handler; held only while queue_ is touched
+  std::deque<Chunk> queue_ AMASIA_GUARDED_BY(mutex_);
+  // Chunks that arrived and that were written. Release by who adds, acquire by who compares.
+  std::atomic<std::uint32_t> arrived_{0};
+  std::atomic<std::uint32_t> written_{0};
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace amasia::omp

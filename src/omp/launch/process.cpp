@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/launch/process.hpp"
+
+#include <fcntl.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace amasia::omp {
+
+constinit Process process;
+thread_local AllocationMode allocation_mode = AllocationMode::kByCaller;
+
+namespace {
+
+// For programs that are to have managed memory on one node without a launcher: tests, and finding
+// out whether managed memory alone upsets a program.
+constexpr const char* kAloneVariable = "AMASIA_ALONE";
+
+// Removes what the launcher put into the environment for this process and not for its children.
+void clean_environment() noexcept {
+  unsetenv(launch::kLauncherVariable);
+  unsetenv(kAloneVariable);
+  const char* preload = getenv("LD_PRELOAD");
+  if (preload == nullptr) return;
+  static char rest[4096];
+  std::size_t length = 0;
+  while (*preload != '\0') {
+    const std::size_t separator = strspn(preload, " :");
+    const std::size_t entry = strcspn(preload + separator, " :");
+    const std::string_view name(preload + separator, entry);
+    preload += separator + entry;
+    if (name.empty() || name.find("libamasia") != std::string_view::npos) continue;
+    if (length + name.size() + 2 > sizeof rest) return;
+    if (length > 0) rest[length++] = ':';
+    std::memcpy(rest + length, name.data(), name.size());
+    length += name.size();
+  }
+  if (length == 0) {
+    unsetenv("LD_PRELOAD");
+  } else {
+    setenv("LD_PRELOAD", rest, 1);
+  }
+}
+
+// A block that all nodes' memory together could not hold is refused, as the system would.
+Bytes largest_block(std::uint32_t nodes) noexcept {
+  struct sysinfo info {};
+  if (sysinfo(&info) != 0) return UINT64_MAX;
+  return (Bytes{info.totalram} + info.totalswap) * info.mem_unit * nodes;
+}
+
+void make_memory(NodeId self, std::uint32_t nodes) noexcept {
+  dsm::AddressSpace::Settings settings;
+  settings.self = self;
+  settings.node_count = nodes;
+  if (const auto mapped = process.space.map(settings); !mapped.ok()) {
+    fail_start(
+        fmt::format("cannot {}: {}", mapped.failed_step, strerrordesc_np(mapped.errno_value)));
+  }
+  process.arenas = process.space.arenas();
+  if (!process.objects.scan(reinterpret_cast<const void*>(&early_start))) {
+    fail_start(
+        fmt::format("the program has loaded more than {} libraries", ObjectTable::kMaxObjects));
+  }
+  if (const auto heap = process.heap.start(process.space.heap(self), largest_block(nodes));
+      !heap.ok()) {
+    fail_start(fmt::format("cannot {}: {}", heap.failed_step, strerrordesc_np(heap.errno_value)));
+  }
+}
+
+// Until its output is forwarded, a node other than the origin is mute: what the constructors of
+// libraries print, the origin prints too.
+void mute() noexcept {
+  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+  if (null < 0) fail_start("cannot open /dev/null");
+  for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, stream);
+  if (null > STDERR_FILENO) close(null);
+}
+
+}  // namespace
+
+void return_signals() noexcept {
+  for (int number = 1; number < NSIG; ++number) {
+    struct sigaction action {};
+    if (sigaction(number, nullptr, &action) != 0) continue;
+    if (action.sa_handler == SIG_DFL || action.sa_handler == SIG_IGN) continue;
+    if (!process.objects.allocates_privately(reinterpret_cast<void*>(action.sa_handler))) continue;
+    signal(number, SIG_DFL);
+  }
+}
+
+void fail_start(std::string_view sentence) noexcept {
+  if (process.membership != nullptr) {
+    process.membership->failed(sentence);
+  } else {
+    base::log_line(base::LogLevel::kError, "{}", sentence);
+  }
+  _exit(2);
+}
+
+void early_start(char** environment) noexcept {
+  // The C library's own constructor, which would set it, comes after this one.
+  if (environ == nullptr) environ = environment;
+  const bool alone = getenv(kAloneVariable) != nullptr;
+  if (!alone) {
+    if (!launch::below_launcher()) return;
+    if (launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kNone) return;
+    auto joined = launch::join();
+    if (!joined.ok()) {
+      base::log_line(base::LogLevel::kError, "running on one node: {}", joined.error().message);
+      return;
+    }
+    if (!joined.value().has_value()) return;
+    process.membership = new launch::Membership(std::move(*joined.value()));
+  }
+  clean_environment();
+  const NodeId self = alone ? base::kOrigin : process.membership->self();
+  base::set_log_identity(self.value, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64));
+  if (self != base::kOrigin) mute();
+  make_memory(self, alone ? 1 : process.membership->node_count());
+  process.id = getpid();
+  process.managed = true;
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process is: a node, or a program that the preload reached and that is left alone.
+// The one process-wide state beside the ABI's, since malloc and the C library's entry points have
+// no argument of ours. It is decided once, before any other code of the process has run.
+#pragma once
+
+#include <atomic>
+#include <utility>
+
+#include "base/base.hpp"
+#include "dsm/dsm.hpp"
+#include "launch/launch.hpp"
+#include "omp/launch/objects.hpp"
+#include "omp/launch/stack_pool.hpp"
+
+namespace amasia::omp {
+
+class NodeProcess;
+
+// Where the next allocations of a thread go.
+enum class AllocationMode : std::uint8_t { kByCaller, kPrivate, kManaged };
+
+struct Process {
+  // True from early_start on, if this process is a node: memory is managed. False for ever else,
+  // and in children of fork(), which keep what they have but are no node.
+  bool managed = false;
+  bool is_child = false;
+  int id = 0;  // as the kernel numbers processes; another number: a child of vfork
+  dsm::AddressSpace space;
+  dsm::AddressRange arenas;
+  dsm::Heap heap;
+  ObjectTable objects;
+  launch::Membership* membership = nullptr;  // nullptr: managed alone, without a launcher
+  // The rest of the node; set before main. Release when set, acquire by other threads' frees.
+  std::atomic<NodeProcess*> node{nullptr};
+};
+
+extern constinit Process process;
+
+// The calling thread's mode; ABI wrappers of omp_alloc set kManaged for their call.
+// initial-exec: malloc reads it, which must not make the loader allocate.
+extern thread_local AllocationMode allocation_mode __attribute__((tls_model("initial-exec")));
+inline AllocationMode exchange_allocation_mode(AllocationMode mode) noexcept {
+  return std::exchange(allocation_mode, mode);
+}
+
+class AllocationScope {
+ public:
+  explicit AllocationScope(AllocationMode mode) : before_(exchange_allocation_mode(mode)) {}
+  ~AllocationScope() { exchange_allocation_mode(before_); }
+  AllocationScope(const AllocationScope&) = delete;
+  AllocationScope& operator=(const AllocationScope&) = delete;
+
+ private:
+  const AllocationMode before_;
+};
+
+// Decides what the process is and, for a node, makes its memory. Called by the library's
+// constructor before those of all other libraries: one thread, C library usable, its stdio not.
+void early_start(char** environment) noexcept;
+
+// On the origin: lets the other nodes' getenv find what `environ` points to now.
+void publish_environment() noexcept;
+
+// Takes signal handlers back that libraries of the runtime installed when they were loaded (UCX's
+// for faults and SIGHUP): a program finds its signals as it would without us. Before main.
+void return_signals() noexcept;
+
+// Prints one sentence (through the launcher where there is one) and leaves with exit code 2.
+[[noreturn]] void fail_start(std::string_view sentence) noexcept;
+
+}  // namespace amasia::omp

@@ -1,0 +1,421 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/locks/lock_service.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "omp/native.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// A thread that finds the lock taken looks again this often before it sleeps: about the time that
+// a short critical section and the news of its end take between two cores.
+constexpr int kSpins = 400;
+
+// Distinguishes threads; never reused, unlike what pthread_self() returns.
+std::uint64_t this_thread() {
+  static std::atomic<std::uint64_t> next{1};
+  // Relaxed: only uniqueness counts.
+  thread_local const std::uint64_t mine = next.fetch_add(1, std::memory_order_relaxed);
+  return mine;
+}
+
+}  // namespace
+
+struct LockService::Waiter {
+  enum State : std::uint32_t { kParked, kWoken, kGranted, kRefused };
+  // Release by who grants or wakes, acquire by the waiting thread.
+  std::atomic<std::uint32_t> state{kParked};
+  std::uint64_t thread = 0;
+  Waiter* next = nullptr;
+};
+
+struct LockService::Entry {
+  LockLocal local;
+  LockHome home;
+  std::uint32_t depth = 0;     // of a nest lock
+  std::uint64_t owner = 0;     // its thread and region while depth > 0
+  std::uint32_t region = 0;
+  // First come first served.
+  struct Queue {
+    Waiter* first = nullptr;
+    Waiter* last = nullptr;
+    void push(Waiter* waiter) {
+      waiter->next = nullptr;
+      (last != nullptr ? last->next : first) = waiter;
+      last = waiter;
+    }
+    Waiter* pop() {
+      Waiter* const waiter = first;
+      AMASIA_CHECK(waiter != nullptr, "a grant finds a thread that waits for it");
+      first = waiter->next;
+      if (first == nullptr) last = nullptr;
+      return waiter;
+    }
+  };
+  Queue waiting, trying;
+};
+
+struct alignas(64) LockService::Shard {
+  std::mutex mutex;
+  std::unordered_map<LockKey, Entry> entries;
+  std::uint64_t acquired = 0;
+  std::uint64_t tokens_fetched = 0;
+};
+
+// A message: an event about a lock. Without initialisers, so that Pending costs nothing.
+struct LockService::Wire {
+  LockKey key;
+  LockEventKind kind;
+  std::uint8_t unused;
+  std::uint16_t node;
+  std::uint32_t unused2;
+};
+
+// What a step asks for and is done after the shard's mutex was given back (L1). A waiter that is to
+// be told is not touched after it was told: its thread may have returned.
+struct LockService::Pending {
+  std::array<Wire, base::kMaxNodes + 4> sends;
+  std::array<std::uint16_t, base::kMaxNodes + 4> targets;
+  std::size_t send_count = 0;
+  bool caller_granted = false;
+  bool caller_refused = false;
+
+  void send(NodeId to, LockKey key, LockEventKind kind, NodeId subject) {
+    AMASIA_CHECK(send_count < sends.size(), "a step's messages are bounded");
+    targets[send_count] = to.value;
+    sends[send_count++] = {key, kind, 0, subject.value, 0};
+  }
+};
+
+namespace {
+
+template <typename Waiter>
+void tell(Waiter* waiter, std::uint32_t state) {
+  // The word may be gone as soon as it is set: its thread spins. A futex wake needs its address
+  // only; a wake that hits something else there is allowed to be without cause.
+  std::atomic<std::uint32_t>& word = waiter->state;
+  word.store(state, std::memory_order_release);
+  os::futex_wake(word, 1);
+}
+
+bool for_home(LockEventKind kind) {
+  return kind == LockEventKind::kRequest || kind == LockEventKind::kTryRequest ||
+         kind == LockEventKind::kTryMoved || kind == LockEventKind::kTryRefused;
+}
+
+}  // namespace
+
+LockService::LockService(fabric::Fabric& fabric, Services& services, fabric::MessageType type,
+                         HomeOf home_of)
+    : fabric_(fabric),
+      services_(services),
+      type_(type),
+      home_of_(home_of),
+      shards_(std::make_unique<Shard[]>(kShards)) {
+  fabric_.set_handler(type_, type_, this);
+}
+
+LockService::~LockService() = default;
+
+LockService::Shard& LockService::shard_of(LockKey key) {
+  // Locks lie at multiples of 4 and more; the multiplication spreads their low bits upwards.
+  return shards_[(key * 0x9e3779b97f4a7c15ull) >> 58];
+}
+
+LockSite LockService::site_of(LockKey key) const {
+  LockSite site;
+  site.self = fabric_.self();
+  site.home = home_of_(key);
+  return site;
+}
+
+LockService::Entry& LockService::entry_of(Shard& shard, LockKey key) {
+  const auto found = shard.entries.find(key);
+  if (found != shard.entries.end()) return found->second;
+  if (shard.entries.size() >= kComfortableEntries &&
+      (shard.entries.size() & (shard.entries.size() - 1)) == 0) {
+    drop_idle_entries(shard);
+  }
+  Entry& entry = shard.entries[key];
+  const LockSite site = site_of(key);
+  entry.local = initial_lock_local(site.self, site.home);
+  entry.home = initial_lock_home(site.home);
+  return entry;
+}
+
+// An entry that says what initial_lock_* would say.
+bool LockService::resting(const Entry& entry, LockKey key) const {
+  const LockSite site = site_of(key);
+  return entry.depth == 0 && entry.local == initial_lock_local(site.self, site.home) &&
+         entry.home == initial_lock_home(site.home);
+}
+
+void LockService::drop_idle_entries(Shard& shard) {
+  std::erase_if(shard.entries, [this](const auto& it) { return resting(it.second, it.first); });
+}
+
+void LockService::step(Entry& entry, LockKey key, LockEvent event, Waiter* caller,
+                       Pending& pending) {
+  LockEffects effects;
+  step_lock_local(entry.local, site_of(key), event, effects);
+  for (const LockEffect& effect : effects) {
+    switch (effect.kind) {
+      case LockEffect::Kind::kSend:
+        pending.send(effect.to, key, effect.message, effect.subject);
+        break;
+      case LockEffect::Kind::kGrantCaller:
+        AMASIA_CHECK(caller != nullptr, "only a thread's call is granted to its caller");
+        if (event.kind == LockEventKind::kRetry) {
+          AMASIA_CHECK(entry.waiting.pop() == caller, "the first of the waiting threads retries");
+        }
+        pending.caller_granted = true;
+        break;
+      case LockEffect::Kind::kRefuseCaller: pending.caller_refused = true; break;
+      case LockEffect::Kind::kWakeWaiter:
+        AMASIA_CHECK(entry.waiting.first != nullptr, "a release wakes a thread that waits");
+        tell(entry.waiting.first, Waiter::kWoken);
+        break;
+      case LockEffect::Kind::kGrantWaiter: tell(entry.waiting.pop(), Waiter::kGranted); break;
+      case LockEffect::Kind::kGrantTry: tell(entry.trying.pop(), Waiter::kGranted); break;
+      case LockEffect::Kind::kRefuseTries:
+        while (entry.trying.first != nullptr) tell(entry.trying.pop(), Waiter::kRefused);
+        break;
+    }
+  }
+}
+
+void LockService::step_home(Entry& entry, LockKey key, LockEvent event, Pending& pending) {
+  AMASIA_CHECK(pending.send_count == 0, "the home's step is the only one of its message");
+  LockHomeEffects effects;
+  step_lock_home(entry.home, event, effects);
+  for (const LockEffect& effect : effects) {
+    pending.send(effect.to, key, effect.message, effect.subject);
+  }
+}
+
+void LockService::carry_out(const Pending& pending) {
+  for (std::size_t i = 0; i < pending.send_count; ++i) {
+    fabric_.send(NodeId{pending.targets[i]}, type_, fabric::bytes_of(pending.sends[i]));
+  }
+}
+
+void LockService::wait(LockKey key, Waiter& waiter) {
+  for (;;) {
+    std::uint32_t state = waiter.state.load(std::memory_order_acquire);
+    for (int i = 0; state == Waiter::kParked && i < kSpins; ++i) {
+      __builtin_ia32_pause();
+      state = waiter.state.load(std::memory_order_acquire);
+    }
+    while (state == Waiter::kParked) {
+      os::futex_wait(waiter.state, Waiter::kParked, -1);
+      state = waiter.state.load(std::memory_order_acquire);
+    }
+    if (state != Waiter::kWoken) return;
+    Pending pending;
+    {
+      Shard& shard = shard_of(key);
+      const std::lock_guard lock(shard.mutex);
+      // Between the wake and now the lock may have been given to this thread outright.
+      if (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) return;
+      // Relaxed: under the mutex, which whoever tells holds as well.
+      waiter.state.store(Waiter::kParked, std::memory_order_relaxed);
+      step(entry_of(shard, key), key, {LockEventKind::kRetry, fabric_.self()}, &waiter, pending);
+    }
+    carry_out(pending);
+    if (pending.caller_granted) return;
+  }
+}
+
+// The calls below come from managed stacks. Their arguments and results are copied across; the
+// methods behind them are not inlined, so that nothing of the managed stack is looked at under a
+// mutex (L1).
+template <auto kMethod, typename... Arguments>
+std::uint32_t LockService::on_native(LockKey key, Arguments... arguments) {
+  std::uint32_t result = 0;
+  on_native_stack([this, key, arguments..., &result] {
+    const std::uint32_t answer = (this->*kMethod)(key, arguments...);
+    result = answer;
+  });
+  return result;
+}
+
+void LockService::acquire(LockKey key) { on_native<&LockService::do_acquire>(key); }
+
+bool LockService::try_acquire(LockKey key) { return on_native<&LockService::do_try>(key) != 0; }
+
+void LockService::release(LockKey key) { on_native<&LockService::do_release>(key); }
+
+std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
+  return on_native<&LockService::do_acquire_nested>(key, region);
+}
+
+std::uint32_t LockService::try_acquire_nested(LockKey key, std::uint32_t region) {
+  return on_native<&LockService::do_try_nested>(key, region);
+}
+
+std::uint32_t LockService::release_nested(LockKey key) {
+  return on_native<&LockService::do_release_nested>(key);
+}
+
+void LockService::forget(LockKey key) { on_native<&LockService::do_forget>(key); }
+
+std::uint32_t LockService::do_acquire(LockKey key) {
+  Waiter waiter;
+  Pending pending;
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, key);
+    ++shard.acquired;
+    step(entry, key, {LockEventKind::kAcquire, fabric_.self()}, &waiter, pending);
+    if (!pending.caller_granted) entry.waiting.push(&waiter);
+  }
+  carry_out(pending);
+  if (!pending.caller_granted) wait(key, waiter);
+  return 1;
+}
+
+std::uint32_t LockService::do_try(LockKey key) {
+  Waiter waiter;
+  Pending pending;
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, key);
+    step(entry, key, {LockEventKind::kTry, fabric_.self()}, &waiter, pending);
+    if (!pending.caller_granted && !pending.caller_refused) entry.trying.push(&waiter);
+  }
+  carry_out(pending);
+  if (pending.caller_granted || pending.caller_refused) return pending.caller_granted ? 1 : 0;
+  wait(key, waiter);
+  return waiter.state.load(std::memory_order_acquire) == Waiter::kGranted ? 1 : 0;
+}
+
+std::uint32_t LockService::do_release(LockKey key) {
+  Pending pending;
+  bool held = false;
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, key);
+    held = entry.local.held;
+    if (held) step(entry, key, {LockEventKind::kRelease, fabric_.self()}, nullptr, pending);
+  }
+  if (!held) {
+    services_.abort_job(fmt::format(
+        "a lock at {:#x} was unset on node {}, where no thread has set it: OpenMP wants a lock to "
+        "be unset by the task that set it",
+        key, fabric_.self().value));
+  }
+  carry_out(pending);
+  return 1;
+}
+
+// The new depth if the calling thread owns the nest lock, else 0.
+std::uint32_t LockService::reenter(LockKey key, std::uint32_t region) {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  const auto found = shard.entries.find(key);
+  if (found == shard.entries.end()) return 0;
+  Entry& entry = found->second;
+  const bool mine = entry.owner == this_thread() && entry.region == region;
+  return entry.depth > 0 && mine ? ++entry.depth : 0;
+}
+
+void LockService::enter(LockKey key, std::uint32_t region) {
+  Shard& shard = shard_of(key);
+  const std::lock_guard lock(shard.mutex);
+  Entry& entry = entry_of(shard, key);
+  AMASIA_CHECK(entry.depth == 0 && entry.local.held, "a nest lock is entered by its holder");
+  entry.depth = 1;
+  entry.owner = this_thread();
+  entry.region = region;
+}
+
+std::uint32_t LockService::do_acquire_nested(LockKey key, std::uint32_t region) {
+  const std::uint32_t depth = reenter(key, region);
+  if (depth > 0) return depth;
+  do_acquire(key);
+  enter(key, region);
+  return 1;
+}
+
+std::uint32_t LockService::do_try_nested(LockKey key, std::uint32_t region) {
+  const std::uint32_t depth = reenter(key, region);
+  if (depth > 0) return depth;
+  if (do_try(key) == 0) return 0;
+  enter(key, region);
+  return 1;
+}
+
+std::uint32_t LockService::do_release_nested(LockKey key) {
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, key);
+    if (entry.depth > 1) return --entry.depth;
+    entry.depth = 0;
+  }
+  do_release(key);
+  return 0;
+}
+
+std::uint32_t LockService::do_forget(LockKey key) {
+  Pending pending;
+  const LockSite site = site_of(key);
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    const auto found = shard.entries.find(key);
+    if (site.self != site.home) {
+      // Only the home knows whether the token is away from it.
+      pending.send(site.home, key, LockEventKind::kRecall, site.self);
+    } else if (found != shard.entries.end()) {
+      step(found->second, key, {LockEventKind::kRecall, site.self}, nullptr, pending);
+      if (resting(found->second, key)) shard.entries.erase(found);
+    }
+  }
+  carry_out(pending);
+  return 1;
+}
+
+LockStatistics LockService::statistics() const {
+  LockStatistics sum;
+  for (std::size_t i = 0; i < kShards; ++i) {
+    const std::lock_guard lock(shards_[i].mutex);
+    sum.acquired += shards_[i].acquired;
+    sum.tokens_fetched += shards_[i].tokens_fetched;
+    sum.entries += shards_[i].entries.size();
+  }
+  return sum;
+}
+
+void LockService::on_message(const fabric::Incoming& message) {
+  Wire wire;
+  AMASIA_CHECK(message.body.size() == sizeof wire, "a lock message has a fixed length");
+  std::memcpy(&wire, message.body.data(), sizeof wire);
+  AMASIA_CHECK(wire.node < fabric_.node_count(), "a lock message names a node of the job");
+  Pending pending;
+  {
+    Shard& shard = shard_of(wire.key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, wire.key);
+    const LockEvent event{wire.kind, NodeId{wire.node}};
+    if (for_home(wire.kind)) {
+      step_home(entry, wire.key, event, pending);
+    } else {
+      shard.tokens_fetched += wire.kind == LockEventKind::kToken ? 1 : 0;
+      step(entry, wire.key, event, nullptr, pending);
+    }
+    // What a message has brought to rest need not be remembered: beside a message, making the entry
+    // again costs nothing.
+    if (resting(entry, wire.key)) shard.entries.erase(wire.key);
+  }
+  carry_out(pending);
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program's locks, critical sections and lock-based atomics across nodes: lock_protocol on the
+// fabric. A lock is known by its address alone; the word there, in managed memory, is neither read
+// nor written.
+//
+// field              | written by                       | guarded by
+// Shard::entries     | threads of the node, handler     | Shard::mutex
+// Entry (all)        | threads of the node, handler     | Shard::mutex
+// Waiter::state      | who grants or wakes              | atomic; partner: the waiting thread
+// L1 A shard's mutex is held on a native stack only, never across a send or a wait, and nothing
+//    managed is touched under it: the handler may take it.
+// L2 A waiter lives on its thread's native stack and is in one queue until it was granted.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "base/base.hpp"
+#include "fabric/fabric.hpp"
+#include "omp/locks/lock_protocol.hpp"
+#include "omp/services.hpp"
+
+namespace amasia::omp {
+
+// Names a lock. Addresses of locks and of critical names are keys; so are these, where no object
+// of a program can lie.
+using LockKey = std::uint64_t;
+inline constexpr LockKey kUnnamedCritical = 1;
+inline constexpr LockKey kGompAtomic = 2;
+inline constexpr LockKey kFirstRuntimeLock = 16;  // the ABIs' own: 16 … 4095
+inline LockKey lock_key(const void* address) { return reinterpret_cast<LockKey>(address); }
+
+struct LockStatistics {
+  std::uint64_t acquired = 0;        // blocking calls on this node since start
+  std::uint64_t tokens_fetched = 0;  // tokens that came from another node since start
+  std::uint64_t entries = 0;         // locks with state here now
+};
+
+class LockService final : public fabric::Handler {
+ public:
+  // The home of a lock: any fixed function that is the same on all nodes.
+  using HomeOf = NodeId (*)(LockKey key);
+  static NodeId origin_is_home(LockKey) { return base::kOrigin; }
+
+  // Registers itself for messages of `type`. All outlive it.
+  LockService(fabric::Fabric& fabric, Services& services, fabric::MessageType type,
+              HomeOf home_of = origin_is_home);
+  ~LockService() override;
+
+  // For any thread of the program, on any stack. acquire() blocks until the lock is the caller's;
+  // try_acquire() at most for a message to a further node and back.
+  void acquire(LockKey key);
+  bool try_acquire(LockKey key);
+  // By the thread that has the lock (or, inside a node, by one that acts for it). Ends the job
+  // with a sentence if no thread of this node has it.
+  void release(LockKey key);
+
+  // Locks that their owner may take again. The owner is the calling thread, together with `region`,
+  // by which libgomp's owners, which are tasks, are told apart as far as they can be; explicit
+  // tasks of one thread and region share their nest locks, as with libomp. acquire and try return
+  // the depth, 0: not taken. release returns the depth that is left.
+  std::uint32_t acquire_nested(LockKey key, std::uint32_t region = 0);
+  std::uint32_t try_acquire_nested(LockKey key, std::uint32_t region = 0);
+  std::uint32_t release_nested(LockKey key);
+
+  // The program has destroyed the lock: its state may be dropped. Does not block.
+  void forget(LockKey key);
+
+  LockStatistics statistics() const;
+
+  void on_message(const fabric::Incoming& message) override;
+
+ private:
+  struct Waiter;
+  struct Entry;
+  struct Shard;
+  struct Wire;
+  struct Pending;
+  static constexpr std::size_t kShards = 64;
+  // A shard with more entries drops those that say nothing when it meets them.
+  static constexpr std::size_t kComfortableEntries = 256;
+
+  Shard& shard_of(LockKey key);
+  Entry& entry_of(Shard& shard, LockKey key);
+  LockSite site_of(LockKey key) const;
+  void step(Entry& entry, LockKey key, LockEvent event, Waiter* caller, Pending& pending);
+  void step_home(Entry& entry, LockKey key, LockEvent event, Pending& pending);
+  void carry_out(const Pending& pending);
+  void drop_idle_entries(Shard& shard);
+  bool resting(const Entry& entry, LockKey key) const;
+  void wait(LockKey key, Waiter& waiter);
+  std::uint32_t reenter(LockKey key, std::uint32_t region);
+  void enter(LockKey key, std::uint32_t region);
+
+  template <auto kMethod, typename... Arguments>
+  std::uint32_t on_native(LockKey key, Arguments... arguments);
+  [[gnu::noinline]] std::uint32_t do_acquire(LockKey key);
+  [[gnu::noinline]] std::uint32_t do_try(LockKey key);
+  [[gnu::noinline]] std::uint32_t do_release(LockKey key);
+  [[gnu::noinline]] std::uint32_t do_acquire_nested(LockKey key, std::uint32_t region);
+  [[gnu::noinline]] std::uint32_t do_try_nested(LockKey key, std::uint32_t region);
+  [[gnu::noinline]] std::uint32_t do_release_nested(LockKey key);
+  [[gnu::noinline]] std::uint32_t do_forget(LockKey key);
+
+  fabric::Fabric& fabric_;
+  Services& services_;
+  const fabric::MessageType type_;
+  const HomeOf home_of_;
+  std::unique_ptr<Shard[]> shards_;
+};
+
+}  // namespace amasia::omp

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks over the loopback fabric: threads of several nodes on few locks.
+#include "omp/locks/lock_service.hpp"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <thread>
+
+namespace amasia::omp {
+namespace {
+
+class TestServices final : public Services {
+ public:
+  Result<ManagedStack> acquire_stack() override { return Error{"not needed here", 0}; }
+  [[noreturn]] void abort_job(std::string_view why) override {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+    std::abort();
+  }
+};
+
+// Not the origin only, so that every node is a home.
+NodeId spread_homes(LockKey key) { return NodeId{static_cast<std::uint16_t>(key % 3)}; }
+
+class Job {
+ public:
+  explicit Job(std::uint32_t nodes, LockService::HomeOf home_of = LockService::origin_is_home)
+      : network_(fabric::make_loopback(nodes)) {
+    for (std::uint16_t id = 0; id < nodes; ++id) {
+      fabric::Fabric& fabric = network_->fabric(NodeId{id});
+      locks_.push_back(std::make_unique<LockService>(fabric, services_, 0x280, home_of));
+      pollers_.emplace_back([&fabric](std::stop_token stop) {
+        while (!stop.stop_requested()) {
+          fabric::wait_and_poll(fabric, 16, 0, base::kMillisecond);
+        }
+      });
+    }
+  }
+  ~Job() {
+    for (auto& poller : pollers_) poller.request_stop();
+  }
+
+  LockService& on(std::uint32_t node) { return *locks_[node]; }
+  std::uint32_t nodes() const { return static_cast<std::uint32_t>(locks_.size()); }
+
+ private:
+  std::unique_ptr<fabric::LoopbackNetwork> network_;
+  TestServices services_;
+  std::vector<std::unique_ptr<LockService>> locks_;
+  std::vector<std::jthread> pollers_;
+};
+
+template <typename Function>
+void on_threads(Job& job, std::uint32_t threads_per_node, Function function) {
+  std::vector<std::jthread> threads;
+  for (std::uint32_t node = 0; node < job.nodes(); ++node) {
+    for (std::uint32_t t = 0; t < threads_per_node; ++t) {
+      threads.emplace_back([&, node, t] { function(job.on(node), node * threads_per_node + t); });
+    }
+  }
+}
+
+TEST(LockService, CountsAreRightUnderContentionAndTries) {
+  for (const auto home_of : {LockService::origin_is_home, spread_homes}) {
+    constexpr std::uint32_t kLocks = 4, kRounds = 400;
+    Job job(3, home_of);
+    std::array<std::uint64_t, kLocks> counts{};  // plain: what the locks are for
+    std::atomic<std::uint64_t> done{0};
+    on_threads(job, 2, [&](LockService& locks, std::uint32_t id) {
+      std::mt19937 random(id);
+      for (std::uint32_t round = 0; round < kRounds; ++round) {
+        const LockKey key = 0x1000 + random() % kLocks;
+        const bool attempt = random() % 3 == 0;
+        if (attempt && !locks.try_acquire(key)) continue;
+        if (!attempt) locks.acquire(key);
+        ++counts[key - 0x1000];
+        done.fetch_add(1);
+        locks.release(key);
+      }
+    });
+    std::uint64_t sum = 0;
+    for (const auto count : counts) sum += count;
+    EXPECT_EQ(sum, done.load());
+    EXPECT_GT(sum, 6u * kRounds / 2);
+  }
+}
+
+TEST(LockService, TryFailsWhileAnotherNodeHoldsTheLock) {
+  Job job(2);
+  job.on(0).acquire(7);
+  EXPECT_FALSE(job.on(0).try_acquire(7));
+  EXPECT_FALSE(job.on(1).try_acquire(7));
+  job.on(0).release(7);
+  EXPECT_TRUE(job.on(1).try_acquire(7));
+  EXPECT_FALSE(job.on(0).try_acquire(7));
+  job.on(1).release(7);
+  EXPECT_EQ(job.on(1).statistics().tokens_fetched, 1u);
+}
+
+TEST(LockService, NestLocksBelongToTheirThread) {
+  Job job(2);
+  std::uint64_t count = 0;
+  on_threads(job, 2, [&](LockService& locks, std::uint32_t) {
+    for (int round = 0; round < 100; ++round) {
+      EXPECT_EQ(locks.acquire_nested(9), 1u);
+      EXPECT_EQ(locks.acquire_nested(9), 2u);
+      EXPECT_EQ(locks.try_acquire_nested(9), 3u);
+      ++count;
+      EXPECT_EQ(locks.release_nested(9), 2u);
+      EXPECT_EQ(locks.release_nested(9), 1u);
+      ++count;
+      EXPECT_EQ(locks.release_nested(9), 0u);
+      if (locks.try_acquire_nested(9) == 1) locks.release_nested(9);
+    }
+  });
+  EXPECT_EQ(count, 800u);
+}
+
+TEST(LockService, ForgottenLocksLeaveNothing) {
+  Job job(2);
+  for (LockKey key = 1; key < 3000; ++key) {
+    LockService& user = job.on(key % 2);
+    user.acquire(key * 8);
+    user.release(key * 8);
+    user.forget(key * 8);
+  }
+  // The tokens' ways home are messages, which end some time.
+  while (job.on(0).statistics().entries + job.on(1).statistics().entries > 0) {
+    std::this_thread::yield();
+  }
+}
+
+TEST(LockServiceDeathTest, UnsettingWhatNobodySetEndsTheJobWithASentence) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        Job job(1);
+        job.on(0).release(5);
+      },
+      "lock at 0x5 was unset on node 0, where no thread has set it");
+}
+
+}  // namespace
+}  // namespace amasia::omp

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Leaving a managed stack. A thread on a managed stack can fault at any push, and the fault is
+// served by the engine's service thread. So whoever holds a lock that the service thread may want
+// (the fabric's, the node's), or helps the engine, must do so on a native stack.
+#pragma once
+
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+#include "omp/frame.hpp"
+#include "omp/launch/stack_switch.hpp"
+
+namespace amasia::omp {
+
+// Calls `function()` on the thread's native stack; at once if the thread is there already.
+// `function` must not throw. What it refers to on the managed stack is still the managed stack:
+// copy in and out, and hold no lock when touching it.
+template <typename Function>
+void on_native_stack(Function&& function) {
+  void* const native = thread_context.native_stack;
+  if (native == nullptr) {
+    function();
+    return;
+  }
+  using Plain = std::remove_reference_t<Function>;
+  thread_context.native_stack = nullptr;
+  call_on_stack(
+      native, [](void* it) { (*static_cast<Plain*>(it))(); },
+      const_cast<void*>(static_cast<const void*>(&function)));
+  thread_context.native_stack = native;
+}
+
+// Calls `function()` on the managed stack that ends at `top`, and notes where the native one was.
+template <typename Function>
+void on_managed_stack(std::byte* top, Function&& function) {
+  using Plain = std::remove_reference_t<Function>;
+  void* const native = thread_context.native_stack;
+  // Below the stack pointer the native stack is free while the thread is on the other one; the
+  // distance leaves room for call_on_stack's own frame.
+  std::byte* stack_pointer;
+  asm volatile("movq %%rsp, %0" : "=r"(stack_pointer));
+  thread_context.native_stack = stack_pointer - 512;
+  call_on_stack(
+      top, [](void* it) { (*static_cast<Plain*>(it))(); },
+      const_cast<void*>(static_cast<const void*>(&function)));
+  thread_context.native_stack = native;
+}
+
+}  // namespace amasia::omp

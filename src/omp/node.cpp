@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/node.hpp"
+
+#include <bit>
+#include <cstring>
+#include <numeric>
+
+#include "omp/native.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+
+Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings)
+    : fabric_(fabric),
+      services_(services),
+      settings_(std::move(settings)),
+      default_threads_(
+          std::accumulate(settings_.capacity.begin(), settings_.capacity.end(), std::uint32_t{0})),
+      team_(*this) {
+  AMASIA_CHECK(settings_.capacity.size() == fabric.node_count(), "every node has a capacity");
+  for (const std::uint32_t threads : settings_.capacity) {
+    AMASIA_CHECK(threads > 0, "every node has room for a thread");
+  }
+  fabric_.set_handler(kTeamFirst, kTeamLast, this);
+}
+
+Node::~Node() = default;
+
+void Node::set_runtime(Abi abi, LocalRuntime& runtime) {
+  runtimes_[static_cast<std::size_t>(abi)] = &runtime;
+}
+
+void Node::send(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
+                std::span<const std::byte> payload) {
+  // A peer that is lost is told to peer_lost(), which ends the waits that would follow.
+  (void)fabric_.send(to, type, head, payload);
+}
+
+void Node::on_message(const fabric::Incoming& message) {
+  bool good = true;
+  switch (message.type) {
+    case kRegionMessage:
+      good = message.from == base::kOrigin && mailbox_.put_region(message.body);
+      break;
+    case kJoinedMessage:
+      good = self() == base::kOrigin && mailbox_.put_joined(message.body);
+      break;
+    case kSignalMessage:
+      good = mailbox_.put_signal(message.body);
+      break;
+    case kReductionMessage:
+      good = self() == base::kOrigin && mailbox_.put_reduction(message.body);
+      break;
+    case kConsumedMessage:
+      good = message.from == base::kOrigin && mailbox_.put_consumed(message.body);
+      break;
+    case kServeEndMessage:
+      mailbox_.put_serve_end();
+      break;
+    case kClaimMessage:
+    case kAnswerMessage:
+    case kTakenMessage:
+      good = on_single(message);
+      break;
+    default:
+      good = false;
+  }
+  if (!good) {
+    services_.abort_job(fmt::format("node {} sent node {} a malformed message of type {:#x}",
+                                    message.from.value, self().value, message.type));
+  }
+  wake();
+}
+
+bool Node::on_single(const fabric::Incoming& message) {
+  SingleBody body;
+  if (message.body.size() != sizeof body) return false;
+  std::memcpy(&body, message.body.data(), sizeof body);
+  if (body.region != team_.region()) {
+    // News may overtake the region's begin on this node; without them its threads ask. Questions
+    // and answers are always about the region that runs: its end waits for those who ask.
+    return message.type == kTakenMessage && message.from == base::kOrigin;
+  }
+  if (message.type == kClaimMessage) {
+    if (self() != base::kOrigin) return false;
+    body.granted = team_.singles().claim(body.number) ? 1 : 0;
+    send(message.from, kAnswerMessage, fabric::bytes_of(body));
+    return true;
+  }
+  if (message.from != base::kOrigin) return false;
+  if (message.type == kAnswerMessage) {
+    return team_.singles().answer(body.local_id, body.number, body.granted != 0);
+  }
+  team_.singles().tell(body.number);
+  return true;
+}
+
+void Node::wake() {
+  // Both sequentially consistent, partner: sleep_round. Either the sleeper sees the new count, or
+  // this sees the sleeper.
+  events_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleepers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(events_, 1 << 30);
+}
+
+void Node::peer_lost(NodeId peer, std::string_view why) {
+  base::log_line(base::LogLevel::kError, "node {} is lost: {}", peer.value, why);
+  lost_.fetch_or(std::uint64_t{1} << peer.value, std::memory_order_release);  // partner: waits
+  wake();
+}
+
+Node::Patience Node::begin_wait(Nanos spin, const char* what, int waits_for) {
+  const Nanos now = os::monotonic_now();
+  Patience patience{what, waits_for, now, now + spin, 0};
+  if (what != nullptr && settings_.watchdog > 0) patience.complain_at = now + settings_.watchdog;
+  if (spin > 0) {
+    services_.begin_help();
+    patience.helping = true;
+  }
+  return patience;
+}
+
+void Node::end_wait(Patience& patience) {
+  if (patience.helping) services_.end_help();
+  patience.helping = false;
+}
+
+bool Node::spin_round(Patience& patience) {
+  if (!patience.helping) return false;
+  services_.help();
+  if (os::monotonic_now() < patience.spin_until) return true;
+  end_wait(patience);
+  return false;
+}
+
+void Node::sleep_round(Patience& patience, std::uint32_t seen) {
+  if (const std::uint64_t lost = lost_.load(std::memory_order_acquire); lost != 0) {
+    services_.abort_job(fmt::format("node {} was lost while node {} was in a parallel region",
+                                    std::countr_zero(lost), self().value));
+  }
+  Nanos timeout = -1;
+  if (patience.complain_at != 0) {
+    const Nanos now = os::monotonic_now();
+    if (now >= patience.complain_at) {
+      base::log_line(
+          base::LogLevel::kWarning, "node {} has waited {} s for {}{}", self().value,
+          (now - patience.began) / base::kSecond, patience.what,
+          patience.waits_for < 0 ? std::string() : fmt::format(" of node {}", patience.waits_for));
+      patience.complain_at = now + settings_.watchdog;
+    }
+    timeout = patience.complain_at - now;
+  }
+  sleepers_.fetch_add(1, std::memory_order_seq_cst);  // partner: wake
+  if (events_.load(std::memory_order_seq_cst) == seen) os::futex_wait(events_, seen, timeout);
+  sleepers_.fetch_sub(1, std::memory_order_relaxed);
+}
+
+Word Node::meet(const Team& team, std::uint32_t generation, Word word) {
+  const std::span<const NodeShare> shares = team.shares();
+  Meeting meeting(team.rank(), static_cast<std::uint32_t>(shares.size()));
+  Meeting::Step step = meeting.arrive(word);
+  while (!step.complete) {
+    const SignalBody signal{team.region(), generation, step.round, step.word.present,
+                            step.word.value};
+    send(shares[step.to].node, kSignalMessage, fabric::bytes_of(signal));
+    const std::uint32_t round = meeting.awaited_round();
+    const NodeId awaited = shares[meeting.awaited_rank()].node;
+    wait_until([&] { return mailbox_.has_signal(team.region(), generation, round); },
+               settings_.spin_in_region, "the arrival at a barrier", awaited.value);
+    meeting.hear(round, mailbox_.signal(generation, round));
+    step = meeting.advance();
+  }
+  return step.word;
+}
+
+void Node::await_reduction(const Team& team, std::uint32_t rank, std::uint32_t number) {
+  wait_until([&] { return mailbox_.has_reduction(rank, team.region(), number); },
+             settings_.spin_in_region, "the reduction's share", team.shares()[rank].node.value);
+}
+
+void Node::await_consumed(std::uint32_t region, std::uint32_t number) {
+  wait_until([&] { return mailbox_.has_consumed(region, number); }, settings_.spin_in_region,
+             "the reduction's end", 0);
+}
+
+}  // namespace amasia::omp

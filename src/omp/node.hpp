@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// One node's part of the layer: decides about regions (origin), serves them (others), and carries
+// the leaders' messages. Made by the composition root, which hands it everything; the ABI reaches
+// it by current_node().
+//
+// field        | written by                      | read by              | ordered by
+// mailbox_     | handler (polling thread)        | leader, serving      | release/acquire in it
+// events_      | handler, after the mailbox      | waiting threads      | release/acquire
+// records_     | origin's forking threads        | statistics           | records_mutex_
+// N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
+// N2 At most one global region runs at a time; region_busy_ says so on the origin.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/base.hpp"
+#include "fabric/fabric.hpp"
+#include "omp/local_runtime.hpp"
+#include "omp/mailbox.hpp"
+#include "omp/region.hpp"
+#include "omp/services.hpp"
+#include "omp/team.hpp"
+
+namespace amasia::omp {
+
+class LockService;  // locks and critical sections across nodes
+class WorkSharing;  // loops that are handed out at run time
+
+// 0x200-0x23f is Node's own; 0x240-0x27f WorkSharing's, 0x280-0x2bf LockService's.
+inline constexpr fabric::MessageType kTeamFirst = 0x200, kTeamLast = 0x23f;
+inline constexpr fabric::MessageType kWorkSharingFirst = 0x240, kWorkSharingLast = 0x27f;
+inline constexpr fabric::MessageType kLocksFirst = 0x280, kLocksLast = 0x2bf;
+
+struct NodeSettings {
+  // Threads that each node takes before the next one is used; one entry per node, each > 0.
+  std::vector<std::uint32_t> capacity;
+  // How long a thread that waits for a message spins before it sleeps: leaders in a region, and
+  // nodes between regions.
+  Nanos spin_in_region = 50 * base::kMicrosecond;
+  Nanos spin_between_regions = 20 * base::kMicrosecond;
+  // A wait that takes longer is reported, again and again. 0: never.
+  Nanos watchdog = 60 * base::kSecond;
+  // A thread's private copies of a reduction travel in the message if its frame is not larger.
+  Bytes reduction_window = 32 * base::kKiB;
+};
+
+class Node final : public fabric::Handler {
+ public:
+  // Registers the handler for kTeamFirst … kTeamLast. All outlive the node.
+  Node(fabric::Fabric& fabric, Services& services, NodeSettings settings);
+  ~Node() override;
+
+  // Before the first region or serve(). `runtime` outlives the node.
+  void set_runtime(Abi abi, LocalRuntime& runtime);
+  void set_locks(LockService* locks) { locks_ = locks; }
+  void set_work_sharing(WorkSharing* sharing) { work_sharing_ = sharing; }
+
+  NodeId self() const { return fabric_.self(); }
+  std::uint32_t node_count() const { return fabric_.node_count(); }
+  fabric::Fabric& fabric() const { return fabric_; }
+  Services& services() const { return services_; }
+  const NodeSettings& settings() const { return settings_; }
+  LocalRuntime& runtime(Abi abi) const { return *runtimes_[static_cast<std::size_t>(abi)]; }
+  LockService* locks() const { return locks_; }
+  WorkSharing* work_sharing() const { return work_sharing_; }
+  Team& team() { return team_; }
+  // The sum of all nodes' capacities: how many threads a region has that asks for nothing.
+  std::uint32_t default_threads() const { return default_threads_; }
+
+  // Gives a thread that is in no region the job's default number of threads, once, unless
+  // OMP_NUM_THREADS is set. To be called before the next runtime is asked for or told a number of
+  // threads outside of regions. Any thread.
+  void adopt_thread(Abi abi);
+
+  // A fork, in two steps, on the forking thread:
+  //   plan = plan_region(request);
+  //   plan.global() ? run_region(request, plan)
+  //                 : (fork by the next runtime with a wrapper, then) finish_single(plan)
+  // plan_region answers for any thread and place; run_region blocks until the region has joined on
+  // all nodes. plan.threads is what to push down before a fork that stays (0: nothing).
+  RegionPlan plan_region(const RegionRequest& request);
+  void run_region(const RegionRequest& request, const RegionPlan& plan);
+  void finish_single(const RegionPlan& plan);
+
+  // On the nodes other than the origin, on their main thread (native stack): takes part in regions
+  // until the origin calls shutdown(). Sleeps when there is nothing to do.
+  void serve();
+  // On the origin, outside of regions: lets the others' serve() return.
+  void shutdown();
+
+  // A peer is gone: waits for it end the job. On the polling thread.
+  void peer_lost(NodeId peer, std::string_view why);
+
+  // Regions by place, longest elapsed first. On the origin, any thread.
+  std::vector<RegionRecord> region_records() const;
+
+  // Waiting for what a handler does. `ready` must read with acquire what handlers wrote before
+  // wake(). Spins for `spin`, then sleeps; fetches messages meanwhile. Native stack; may block for
+  // long, and says so: "`what` …" goes to the log after the watchdog's time.
+  // Which node it waits for, if it is one, is told too.
+  template <typename Ready>
+  void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
+  // After a handler changed what a thread may wait for. Handlers only.
+  void wake();
+
+  void on_message(const fabric::Incoming& message) override;
+
+ private:
+  friend class Team;
+
+  // A wait's clock: when to give up spinning, when to complain.
+  struct Patience {
+    const char* what;
+    int waits_for;
+    Nanos began;
+    Nanos spin_until;
+    Nanos complain_at;  // 0: never
+    bool helping = false;
+  };
+  Patience begin_wait(Nanos spin, const char* what, int waits_for);
+  // True: it made a round of spinning. False: the time for that is over.
+  bool spin_round(Patience& patience);
+  void sleep_round(Patience& patience, std::uint32_t seen);
+  void end_wait(Patience& patience);
+
+  bool on_single(const fabric::Incoming& message);
+  // For Team, on leaders' native stacks.
+  Word meet(const Team& team, std::uint32_t generation, Word word);
+  void await_reduction(const Team& team, std::uint32_t rank, std::uint32_t number);
+  std::span<const std::byte> reduction_of(std::uint32_t rank) const {
+    return mailbox_.reduction(rank);
+  }
+  void await_consumed(std::uint32_t region, std::uint32_t number);
+
+  SingleReason reason_to_stay(const RegionRequest& request, std::uint32_t threads);
+  std::uint32_t threads_of(const RegionRequest& request);
+  RegionRecord* record_of(const RegionRequest& request);
+  void start_region(const RegionRequest& request, const RegionPlan& plan);
+  void join_region(const RegionPlan& plan);
+  void serve_region();
+  void send(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
+            std::span<const std::byte> payload = {});
+
+  fabric::Fabric& fabric_;
+  Services& services_;
+  const NodeSettings settings_;
+  std::uint32_t default_threads_ = 0;
+  std::array<LocalRuntime*, kAbis> runtimes_{};
+  LockService* locks_ = nullptr;
+  WorkSharing* work_sharing_ = nullptr;
+  Team team_;
+  Mailbox mailbox_;
+
+  std::atomic<std::uint32_t> events_{0};
+  std::atomic<std::uint32_t> sleepers_{0};
+  std::atomic<std::uint64_t> lost_{0};  // bit per node
+  std::atomic<bool> region_busy_{false};
+  std::uint32_t last_region_ = 0;
+
+  mutable std::mutex records_mutex_;
+  std::map<const void*, std::unique_ptr<RegionRecord>> records_;
+};
+
+template <typename Ready>
+void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) {
+  if (ready()) return;
+  Patience patience = begin_wait(spin, what, waits_for);
+  for (;;) {
+    // Acquire, partner: wake. Read before `ready`, so that a wake-up in between ends the sleep.
+    const std::uint32_t seen = events_.load(std::memory_order_acquire);
+    if (ready()) break;
+    if (!spin_round(patience)) sleep_round(patience, seen);
+  }
+  end_wait(patience);
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+// How regions are decided, sent, served and joined.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, std::span<const T> items) {
+  const auto view = std::as_bytes(items);
+  bytes.insert(bytes.end(), view.begin(), view.end());
+}
+
+// Reads a message from front to back; its size was checked on arrival.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <typename T>
+  T take() {
+    AMASIA_CHECK(rest_.size() >= sizeof(T), "the message's size was checked on arrival");
+    T value;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  std::span<const std::byte> rest() const { return rest_; }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace
+
+void Node::adopt_thread(Abi abi) {
+  ThreadContext& context = thread_context;
+  const std::uint32_t bit = 1u << static_cast<unsigned>(abi);
+  if ((context.adopted & bit) != 0 || context.frame != nullptr || context.local_depth != 0) return;
+  context.adopted |= bit;
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) runtime(abi).set_threads(default_threads_);
+}
+
+std::uint32_t Node::threads_of(const RegionRequest& request) {
+  LocalRuntime& local = runtime(request.abi);
+  const std::uint32_t wanted = request.threads != 0
+                                   ? request.threads
+                                   : static_cast<std::uint32_t>(local.icvs().nested_threads);
+  return std::clamp<std::uint32_t>(wanted, 1, std::max<std::uint32_t>(1, local.thread_limit()));
+}
+
+SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t threads) {
+  if (request.must_stay != SingleReason::kNone) return request.must_stay;
+  if (self() != base::kOrigin) return SingleReason::kNotOnOrigin;
+  if (threads == 1) return SingleReason::kOneThread;
+  if (threads <= settings_.capacity[0]) return SingleReason::kFitsOneNode;
+  LocalRuntime& local = runtime(request.abi);
+  if (local.cancellation()) return SingleReason::kCancellation;
+  if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
+  if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
+  if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;
+  // The words stand on the forking thread's stack or in its argument area.
+  if (!services_.is_managed(__builtin_frame_address(0))) return SingleReason::kUnmanagedStack;
+  for (void* const word : request.outlined.words) {
+    if (services_.is_thread_local(word)) return SingleReason::kThreadLocal;
+  }
+  return SingleReason::kNone;
+}
+
+RegionRecord* Node::record_of(const RegionRequest& request) {
+  const std::lock_guard lock(records_mutex_);
+  std::unique_ptr<RegionRecord>& record = records_[request.outlined.function];
+  if (record == nullptr) {
+    record = std::make_unique<RegionRecord>();
+    record->site =
+        site_of(request.outlined.function, request.source != nullptr ? request.source : "");
+  }
+  return record.get();
+}
+
+RegionPlan Node::plan_region(const RegionRequest& request) {
+  RegionPlan plan;
+  plan.threads = request.threads;
+  const ThreadContext& context = thread_context;
+  if (context.frame != nullptr || context.local_depth != 0) {
+    plan.reason = SingleReason::kNested;
+    LocalRuntime& local = runtime(request.abi);
+    // A node team of one thread is serialized in the next runtime, which would therefore take the
+    // nested region for the first active level.
+    const ThreadFrame* const outer = outer_frame();
+    if (outer != nullptr && outer->team->local_size() == 1 &&
+        static_cast<std::int64_t>(local.active_level()) + 1 >= local.icvs().max_active_levels) {
+      plan.threads = 1;
+    }
+    return plan;
+  }
+  adopt_thread(request.abi);
+  plan.started = os::monotonic_now();
+  plan.record = record_of(request);
+  const std::uint32_t threads = threads_of(request);
+  plan.reason = reason_to_stay(request, threads);
+  if (plan.reason != SingleReason::kNone) return plan;
+  // Acquire and release: one region after the other uses the team. Partner: run_region.
+  if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
+    plan.reason = SingleReason::kConcurrent;
+    return plan;
+  }
+  plan.shares = pack_threads(threads, settings_.capacity);
+  AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
+  return plan;
+}
+
+void Node::finish_single(const RegionPlan& plan) {
+  if (plan.record == nullptr) return;
+  const Nanos elapsed = os::monotonic_now() - plan.started;
+  const std::lock_guard lock(records_mutex_);
+  RegionRecord& record = *plan.record;
+  ++record.runs;
+  ++record.runs_single;
+  record.nodes = 1;
+  record.single_reason = plan.reason;
+  record.elapsed_ns += elapsed;
+}
+
+void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
+  AMASIA_CHECK(plan.global() && self() == base::kOrigin, "regions begin on the origin");
+  {
+    const PlaceScope place;
+    on_native_stack([&] {
+      start_region(request, plan);
+      team_.run();
+      services_.flush_output();
+      join_region(plan);
+    });
+  }
+  region_busy_.store(false, std::memory_order_release);  // partner: plan_region
+}
+
+void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
+  LocalRuntime& local = runtime(request.abi);
+  Icvs icvs = local.icvs();
+  const std::uint32_t region = ++last_region_;
+  RegionHead head{};
+  head.region = region;
+  head.share_count = static_cast<std::uint32_t>(plan.shares.size());
+  head.word_count = static_cast<std::uint32_t>(request.outlined.words.size());
+  head.extra_size = static_cast<std::uint32_t>(request.extra.size());
+  head.abi = static_cast<std::uint32_t>(request.abi);
+  head.function = reinterpret_cast<std::uint64_t>(request.outlined.function);
+  head.location = reinterpret_cast<std::uint64_t>(request.location);
+  head.proc_bind = request.proc_bind;
+  head.icvs = icvs;
+  std::vector<std::byte> tail;
+  for (const NodeShare& share : plan.shares) {
+    const WireShare wire{share.node.value, share.threads};
+    append(tail, std::span<const WireShare>(&wire, 1));
+  }
+  append(tail, request.outlined.words);
+  append(tail, request.extra);
+  if (icvs.dynamic != 0) local.set_dynamic(false);
+  team_.begin({.region = region,
+               .rank = 0,
+               .abi = request.abi,
+               .runtime = &local,
+               .shares = plan.shares,
+               .outlined = request.outlined,
+               .location = request.location,
+               .proc_bind = request.proc_bind,
+               .mend_dynamic = icvs.dynamic != 0,
+               .extra = request.extra});
+  // The team is there before its first message: other nodes' threads may ask for something before
+  // this node has forked.
+  mailbox_.expect_joins(region);
+  for (std::uint32_t rank = 1; rank < head.share_count; ++rank) {
+    head.rank = rank;
+    send(plan.shares[rank].node, kRegionMessage, fabric::bytes_of(head), tail);
+  }
+}
+
+void Node::join_region(const RegionPlan& plan) {
+  const auto others = static_cast<std::uint32_t>(plan.shares.size() - 1);
+  wait_until([&] { return mailbox_.joined() == others; }, settings_.spin_in_region,
+             "the end of the region on other nodes");
+  if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
+  const Team::Totals own = team_.totals();
+  const JoinedBody rest = mailbox_.join_totals();
+  const Nanos elapsed = os::monotonic_now() - plan.started;
+  const std::lock_guard lock(records_mutex_);
+  RegionRecord& record = *plan.record;
+  ++record.runs;
+  record.nodes = others + 1;
+  record.elapsed_ns += elapsed;
+  record.faults += own.faults + rest.faults;
+  record.stall_ns += own.stall_ns + rest.stall_ns;
+  record.loops_single += own.loops_single + rest.loops_single;
+}
+
+void Node::serve() {
+  AMASIA_CHECK(self() != base::kOrigin, "the origin runs main instead");
+  thread_context.node = this;
+  for (;;) {
+    wait_until([&] { return mailbox_.has_region() || mailbox_.has_serve_end(); },
+               settings_.spin_between_regions, nullptr);
+    if (!mailbox_.has_region()) return;
+    serve_region();
+  }
+}
+
+void Node::serve_region() {
+  Reader reader(mailbox_.region());
+  const auto head = reader.take<RegionHead>();
+  std::vector<NodeShare> shares(head.share_count);
+  std::uint32_t offset = 0;
+  for (NodeShare& share : shares) {
+    const auto wire = reader.take<WireShare>();
+    share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset};
+    offset += wire.threads;
+  }
+  AMASIA_CHECK(shares[head.rank].node == self(), "the origin tells each participant its own rank");
+  std::vector<void*> words(head.word_count);
+  for (void*& word : words) word = reader.take<void*>();
+  LocalRuntime& local = runtime(static_cast<Abi>(head.abi));
+  Icvs icvs = head.icvs;
+  icvs.dynamic = 0;
+  local.set_icvs(icvs);
+  team_.begin({.region = head.region,
+               .rank = head.rank,
+               .abi = static_cast<Abi>(head.abi),
+               .runtime = &local,
+               .shares = shares,
+               .outlined = {reinterpret_cast<void*>(head.function), words},
+               .location = reinterpret_cast<const void*>(head.location),
+               .proc_bind = head.proc_bind,
+               .mend_dynamic = head.icvs.dynamic != 0,
+               .extra = reader.rest()});
+  mailbox_.drop_region();
+  {
+    const PlaceScope place;
+    team_.run();
+  }
+  services_.flush_output();
+  const Team::Totals totals = team_.totals();
+  const JoinedBody joined{head.region, 0, totals.faults, totals.stall_ns, totals.loops_single};
+  send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
+}
+
+void Node::shutdown() {
+  const ServeEndBody body{};
+  on_native_stack([&] {
+    for (std::uint32_t node = 1; node < node_count(); ++node) {
+      send(NodeId{static_cast<NodeId::representation>(node)}, kServeEndMessage,
+           fabric::bytes_of(body));
+    }
+  });
+}
+
+std::vector<RegionRecord> Node::region_records() const {
+  std::vector<RegionRecord> records;
+  {
+    const std::lock_guard lock(records_mutex_);
+    for (const auto& [function, record] : records_) records.push_back(*record);
+  }
+  std::sort(records.begin(), records.end(), [](const auto& one, const auto& other) {
+    return one.elapsed_ns > other.elapsed_ns;
+  });
+  return records;
+}
+
+}  // namespace amasia::omp

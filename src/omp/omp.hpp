@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// omp: OpenMP across nodes, above the program's own runtime. May use all layers below.
+//
+//   frame, native   where a thread stands; leaving managed stacks
+//   region, node    which nodes take part in a region, and how they learn of it
+//   team, meeting   what the threads of a region do together: barrier, reduction, single, …
+//   local_runtime   the program's own runtime as the team uses it, one implementation per ABI
+//   real            how the ABI reaches that runtime's entry points
+//   services        what the layer needs of memory, streams and job
+//   abi/            the entry points: decode, call, encode
+//   launch/         the composition root of the preloaded library
+// Invariants: a thread without a frame gets the next runtime's answer to everything; a thread with
+// one never asks it for what concerns the team; what is not carried across nodes runs on one, and
+// is counted with its reason.
+#pragma once
+
+#include "omp/frame.hpp"
+#include "omp/launch/stack_pool.hpp"
+#include "omp/launch/stack_switch.hpp"
+#include "omp/node.hpp"
+#include "omp/real.hpp"
+#include "omp/services.hpp"
+#include "omp/team.hpp"

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked for, decided and known about regions.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/base.hpp"
+
+namespace amasia::omp {
+
+// Which ABI, and so which next runtime, carries a region inside the nodes.
+enum class Abi : std::uint8_t { kKmpc, kGomp };
+inline constexpr std::size_t kAbis = 2;
+
+// Why a region was not carried across nodes. The texts are in region.cpp, in this order.
+enum class SingleReason : std::uint8_t {
+  kNone,            // it was
+  kOneThread,       // num_threads(1), if(0), OMP_NUM_THREADS=1
+  kFitsOneNode,     // packed on the origin, its threads need no further node
+  kNested,          // inside another region, or in teams
+  kConcurrent,      // another thread's region is running across nodes
+  kNotOnOrigin,     // forked by a thread of another node that is not in a region
+  kLateLibrary,     // its code is in a library that other nodes have not loaded
+  kCancellation,    // OMP_CANCELLATION=true
+  kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
+  kThreadLocal,     // an argument is in the forking thread's thread-local memory (copyin)
+  kManyArguments,   // more than kMaxRegionWords
+  kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
+  kCount,
+};
+const char* text_of(SingleReason reason);
+
+inline constexpr std::size_t kMaxRegionWords = 512;
+inline constexpr std::size_t kMaxRegionExtra = 256;
+
+// The outlined function of a region and its argument words (kmpc: the variadic arguments; gomp:
+// the data pointer).
+struct Outlined {
+  void* function = nullptr;
+  std::span<void* const> words;
+};
+
+// What the forking thread asks for. Pointers are valid during the call.
+struct RegionRequest {
+  Abi abi = Abi::kKmpc;
+  Outlined outlined;
+  const void* location = nullptr;  // kmpc: ident_t*, in memory that is the same on all nodes
+  const char* source = nullptr;    // kmpc: the ident_t's place, ";file;function;line;column;;"
+  std::uint32_t threads = 0;       // num_threads clause; 0: the ICV
+  std::int32_t proc_bind = 0;      // proc_bind clause in the ABI's own coding; 0: none
+  SingleReason must_stay = SingleReason::kNone;
+  // Further bytes that the ABI wants on each node, see Team::extra(). At most kMaxRegionExtra.
+  std::span<const std::byte> extra;
+};
+
+// One participating node. Participants are ordered by node; the origin is always rank 0.
+struct NodeShare {
+  NodeId node;
+  std::uint32_t threads = 0;
+  std::uint32_t offset = 0;  // global id of its first thread
+};
+
+// The region's statistics by place in the program. Written on the origin at the end of each run.
+struct RegionRecord {
+  std::string site;  // "file:line function", else symbol+offset
+  std::uint64_t runs = 0;
+  std::uint64_t runs_single = 0;
+  std::uint32_t nodes = 1;                           // of the last run
+  SingleReason single_reason = SingleReason::kNone;  // of the last run that stayed
+  std::uint64_t loops_single = 0;  // loops inside that ran on the origin only (ordered, doacross)
+  Nanos elapsed_ns = 0;
+  std::uint64_t faults = 0;  // of all nodes
+  Nanos stall_ns = 0;        // of all nodes' threads
+};
+
+// What was decided about one region. `shares.size()` < 2: it stays on this node.
+struct RegionPlan {
+  SingleReason reason = SingleReason::kNone;
+  std::uint32_t threads = 0;  // to ask of the next runtime where the region stays; 0: its default
+  std::vector<NodeShare> shares;
+  RegionRecord* record = nullptr;
+  Nanos started = 0;
+
+  bool global() const { return shares.size() > 1; }
+};
+
+// Where a region is, for people: "file:line function" from kmpc's `source`
+// (";file;function;line;…") if that is known, else the function's symbol or object and an offset.
+// Asks the loader: once per region, not once per run.
+std::string site_of(const void* function, std::string_view source);
+
+// Deals `threads` out over nodes of the given capacities, origin first, each filled up before the
+// next; what exceeds their sum is dealt in proportion to capacity. Pure. Nodes that get none are
+// left out. `threads` > 0; the origin's capacity > 0.
+std::vector<NodeShare> pack_threads(std::uint32_t threads, std::span<const std::uint32_t> capacity);
+
+}  // namespace amasia::omp

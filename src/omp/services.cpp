@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/services.hpp"
+
+#include <fmt/format.h>
+#include <link.h>
+
+#include <cstdlib>
+#include <cstring>
+
+namespace amasia::omp {
+namespace {
+
+constexpr Bytes kSharedAlignment = 64;
+
+struct Search {
+  std::uintptr_t address;
+  bool found;
+};
+
+int look_in_module(dl_phdr_info* info, std::size_t, void* argument) {
+  auto& search = *static_cast<Search*>(argument);
+  if (info->dlpi_tls_data == nullptr) return 0;
+  const auto begin = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
+    if (search.address >= begin && search.address < begin + info->dlpi_phdr[i].p_memsz) {
+      search.found = true;
+    }
+  }
+  return search.found ? 1 : 0;
+}
+
+// Static thread-local blocks lie just below the thread pointer. A word that is not within this
+// distance of it can be in a block that a dlopen added, which is rare and not looked for when the
+// word is plainly none of the loader's pointers.
+constexpr std::uintptr_t kStaticBlockLimit = 1 << 20;
+
+}  // namespace
+
+void* Services::allocate_shared(Bytes size) {
+  const Bytes whole = base::round_up(size, kSharedAlignment);
+  void* const block = std::aligned_alloc(kSharedAlignment, whole);
+  if (block == nullptr) abort_job(fmt::format("no memory for {} bytes shared by a team", size));
+  return std::memset(block, 0, whole);
+}
+
+void Services::free_shared(void* block) { std::free(block); }
+
+bool Services::is_thread_local(const void* address) const {
+  const auto thread_pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  if (value >= thread_pointer || thread_pointer - value > kStaticBlockLimit) return false;
+  Search search{value, false};
+  dl_iterate_phdr(look_in_module, &search);
+  return search.found;
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What omp::Node needs of the parts around it (managed memory, standard streams, the job), as one
+// interface that the composition root implements. The defaults are those of the emulation, where
+// all nodes share one memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/base.hpp"
+#include "omp/launch/stack_pool.hpp"
+
+namespace amasia::omp {
+
+// What the calling thread has waited for managed pages so far; differences are taken over a region.
+struct ThreadCounters {
+  std::uint64_t faults = 0;
+  Nanos stall_ns = 0;
+};
+
+class Services {
+ public:
+  virtual ~Services() = default;
+
+  // A managed stack for a thread of a global team; kept for the node's later regions.
+  virtual Result<ManagedStack> acquire_stack() = 0;
+
+  // Zeroed memory that all nodes can reach, aligned to 64 bytes, and its end. Any thread; on
+  // exhaustion the job ends with a sentence.
+  virtual void* allocate_shared(Bytes size);
+  virtual void free_shared(void* block);
+
+  // Whether other nodes can reach what lies at `address`. Any thread.
+  virtual bool is_managed(const void* address) const {
+    (void)address;
+    return true;
+  }
+  // Whether it may point into the thread-local memory of the calling thread.
+  virtual bool is_thread_local(const void* address) const;
+  // Whether this code is loaded on every node: false for libraries that the program opened late.
+  virtual bool code_is_everywhere(const void* code) const {
+    (void)code;
+    return true;
+  }
+
+  // Called on a node's main thread after its part of a region and before the origin hears of it:
+  // what the node's threads printed must be on its way to the origin.
+  virtual void flush_output() {}
+
+  // Of the calling thread. Must not touch managed memory.
+  virtual ThreadCounters thread_counters() { return {}; }
+
+  // A thread that waits for a message helps to fetch it: begin_help(), help() until it has come,
+  // end_help(). On a native stack; help() does not block and returns how much it handled.
+  virtual void begin_help() {}
+  virtual int help() { return 0; }
+  virtual void end_help() {}
+
+  // Ends the job on all nodes with a non-zero code. `why`: one sentence.
+  [[noreturn]] virtual void abort_job(std::string_view why) = 0;
+};
+
+}  // namespace amasia::omp

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/team.hpp"
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+
+namespace amasia::omp {
+
+class Team::Body final : public LocalBody {
+ public:
+  explicit Body(Team& team) : team_(team) {}
+  void run(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1) override {
+    team_.run_thread(local_id, local_size, abi0, abi1);
+  }
+
+ private:
+  Team& team_;
+};
+
+Team::Team(Node& node) : node_(node) {}
+Team::~Team() = default;
+
+void Team::begin(const Begin& begin) {
+  AMASIA_CHECK(begin.rank < begin.shares.size(), "a node takes part in the regions that it runs");
+  rank_ = begin.rank;
+  runtime_ = begin.runtime;
+  shares_.assign(begin.shares.begin(), begin.shares.end());
+  size_ = shares_.back().offset + shares_.back().threads;
+  words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
+  outlined_ = Outlined{begin.outlined.function, words_};
+  location_ = begin.location;
+  proc_bind_ = begin.proc_bind;
+  mend_dynamic_ = begin.mend_dynamic;
+  extra_.assign(begin.extra.begin(), begin.extra.end());
+  singles_.reset(local_size());
+  meetings_ = 0;
+  reductions_ = 0;
+  faults_.store(0, std::memory_order_relaxed);
+  stall_ns_.store(0, std::memory_order_relaxed);
+  loops_single_.store(0, std::memory_order_relaxed);
+  deposits_.assign(local_size(), Deposit{});
+  region_.store(begin.region, std::memory_order_release);  // partner: region()
+  while (frames_.size() < local_size()) {
+    auto stack = node_.services().acquire_stack();
+    if (!stack.ok()) {
+      node_.services().abort_job(fmt::format("node {} cannot run {} threads of a region: {}",
+                                             node_.self().value, local_size(),
+                                             stack.error().message));
+    }
+    stacks_.push_back(stack.value());
+    frames_.push_back(std::make_unique<ThreadFrame>());
+  }
+}
+
+void Team::run() {
+  Body body(*this);
+  runtime_->fork(location_, local_size(), proc_bind_, body);
+}
+
+void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1) {
+  if (local_size != this->local_size() || local_id >= local_size) {
+    // Global ids were dealt out before the fork; with fewer threads some would be missing.
+    node_.services().abort_job(fmt::format(
+        "the OpenMP runtime of node {} gave a region {} threads where {} were asked for "
+        "(see OMP_THREAD_LIMIT, and the limits on processes and memory)",
+        node_.self().value, local_size, this->local_size()));
+  }
+  ThreadFrame& frame = *frames_[local_id];
+  const ManagedStack stack = stacks_[local_id];
+  frame = ThreadFrame{};
+  frame.team = this;
+  frame.local_id = local_id;
+  frame.global_id = local_offset() + local_id;
+  frame.abi = {abi0, abi1};
+  frame.stack_low = stack.bottom;
+  frame.stack_top = stack.top;
+  ThreadContext& context = thread_context;
+  context.frame = &frame;
+  context.hidden = nullptr;
+  context.local_depth = 0;
+  context.outer = nullptr;
+  context.node = &node_;
+  const ThreadCounters before = node_.services().thread_counters();
+  if (mend_dynamic_) runtime_->set_dynamic(true);
+  on_managed_stack(stack.top, [this, &frame] {
+    runtime_->invoke(frame, outlined_);
+    // Tasks that are still to run do so here, on a stack that other nodes can reach, and not in
+    // the runtime's own join barrier.
+    if (runtime_->gather(frame)) runtime_->release(frame);
+  });
+  const ThreadCounters after = node_.services().thread_counters();
+  faults_.fetch_add(after.faults - before.faults, std::memory_order_relaxed);
+  stall_ns_.fetch_add(after.stall_ns - before.stall_ns, std::memory_order_relaxed);
+}
+
+Team::Totals Team::totals() const {
+  // Relaxed: read after the join, which orders them.
+  return {faults_.load(std::memory_order_relaxed), stall_ns_.load(std::memory_order_relaxed),
+          loops_single_.load(std::memory_order_relaxed)};
+}
+
+void Team::barrier(ThreadFrame& frame) {
+  if (!runtime_->gather(frame)) return;
+  meet(std::nullopt);
+  runtime_->release(frame);
+}
+
+bool Team::gather(ThreadFrame& frame) {
+  if (!runtime_->gather(frame)) return false;
+  meet(std::nullopt);
+  if (frame.global_id == 0) return true;
+  // The other nodes' leaders wait with their threads for the master's second half.
+  meet(std::nullopt);
+  runtime_->release(frame);
+  return false;
+}
+
+void Team::release(ThreadFrame& frame) {
+  meet(std::nullopt);
+  runtime_->release(frame);
+}
+
+std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t> value) {
+  Deposit& deposit = deposits_[frame.local_id];
+  deposit.has_word = value.has_value();
+  deposit.word = value.value_or(0);
+  if (runtime_->gather(frame)) {
+    word_ = meet(deposited_word());
+    runtime_->release(frame);
+  }
+  return word_;  // not written again before every thread of the node has come to the next gather
+}
+
+std::optional<std::uint64_t> Team::deposited_word() const {
+  for (const Deposit& deposit : deposits_) {
+    if (deposit.has_word) return deposit.word;
+  }
+  return std::nullopt;
+}
+
+std::uint64_t Team::meet(std::optional<std::uint64_t> value) {
+  const std::uint32_t generation = meetings_++;
+  Word brought{value.has_value(), value.value_or(0)};
+  on_native_stack([&] { brought = node_.meet(*this, generation, brought); });
+  return brought.value;
+}
+
+bool Team::single(ThreadFrame& frame) {
+  const std::uint64_t number = frame.singles_met++;
+  // On the origin: the claim itself. Elsewhere: which of the node's threads asks for it.
+  if (!singles_.claim(number)) return false;
+  if (!on_origin()) return ask_for_single(frame, number);
+  announce_single(number);
+  return true;
+}
+
+void Team::announce_single(std::uint64_t number) {
+  on_native_stack([this, number] {
+    const SingleBody taken{region(), 0, number, 0, 0};
+    for (std::uint32_t rank = 1; rank < shares_.size(); ++rank) {
+      node_.send(shares_[rank].node, kTakenMessage, fabric::bytes_of(taken));
+    }
+  });
+}
+
+bool Team::ask_for_single(const ThreadFrame& frame, std::uint64_t number) {
+  using Verdict = SingleBoard::Verdict;
+  const std::uint32_t local_id = frame.local_id;
+  Verdict verdict = singles_.verdict(local_id, number);
+  if (verdict == Verdict::kUnknown) {
+    on_native_stack([&] {
+      const SingleBody claim{region(), local_id, number, 0, 0};
+      node_.send(shares_[0].node, kClaimMessage, fabric::bytes_of(claim));
+      node_.wait_until([&] { return singles_.verdict(local_id, number) != Verdict::kUnknown; },
+                       node_.settings().spin_in_region, "the decision about a single construct", 0);
+    });
+    verdict = singles_.verdict(local_id, number);
+  }
+  return verdict == Verdict::kMine;
+}
+
+void Team::copy_private(ThreadFrame& frame, void* data, void (*copy)(void* to, void* from),
+                        bool did_it) {
+  const auto address = reinterpret_cast<std::uint64_t>(data);
+  const std::uint64_t from =
+      barrier_with(frame, did_it ? std::optional<std::uint64_t>(address) : std::nullopt);
+  if (!did_it) copy(data, reinterpret_cast<void*>(from));
+  barrier(frame);  // the giver's copies live until all have taken them
+}
+
+std::uint32_t Team::next_section(ThreadFrame& frame, std::uint32_t count) {
+  if (frame.next_section >= count) return count;
+  const std::uint64_t section = frame.next_section;
+  frame.next_section += size_;
+  return static_cast<std::uint32_t>(section);
+}
+
+}  // namespace amasia::omp
