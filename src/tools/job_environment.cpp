@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/job_environment.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "launch/launch.hpp"
+
+namespace amasia::tools {
+namespace {
+
+constexpr std::array<std::string_view, 5> kOtherLaunchers = {"PMIX_", "PMI_", "OMPI_", "PRTE_",
+                                                             "HYDRA_"};
+
+std::string_view name_of(std::string_view entry) { return entry.substr(0, entry.find('=')); }
+
+bool is_dropped(std::string_view name) {
+  if (name == "LD_PRELOAD" || name == "LD_BIND_NOW" || name.starts_with("AMASIA_")) return true;
+  return std::any_of(kOtherLaunchers.begin(), kOtherLaunchers.end(),
+                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+// The user's list without our library, which is there if this job was started below another one.
+std::string preload_list(std::string_view users, const std::string& library) {
+  std::string out = library;
+  while (!users.empty()) {
+    const auto end = users.find_first_of(": ");
+    const std::string_view one = users.substr(0, end);
+    if (!one.empty() && one != library) {
+      out += ':';
+      out += one;
+    }
+    users.remove_prefix(end == std::string_view::npos ? users.size() : end + 1);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> job_environment(const char* const* environment,
+                                         const base::Options& options, const JobEnvironment& job) {
+  std::vector<std::string> out;
+  std::string_view preload;
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (name_of(text) == "LD_PRELOAD") preload = text.substr(std::min(text.size(), size_t{11}));
+    if (!is_dropped(name_of(text))) out.emplace_back(text);
+  }
+  out.push_back("LD_PRELOAD=" + preload_list(preload, job.library));
+  out.push_back("LD_BIND_NOW=1");
+  for (const auto& [name, value] : base::to_environment(options)) out.push_back(name + "=" + value);
+  out.push_back(std::string(launch::kLauncherVariable) + "=" + job.launcher);
+  return out;
+}
+
+}  // namespace amasia::tools

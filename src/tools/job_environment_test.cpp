@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/job_environment.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace amasia::tools {
+namespace {
+
+using Entries = std::vector<std::string>;
+
+TEST(JobEnvironment, KeepsTheUsersAndAddsOurs) {
+  const char* environment[] = {"HOME=/home/x",           "LD_PRELOAD=/a.so /b.so",
+                               "AMASIA_THREADS=9",       "PMIX_RANK=3",
+                               "OMPI_COMM_WORLD_SIZE=2", "UCX_TLS=tcp",
+                               "LD_BIND_NOW=",           nullptr};
+  base::Options options;
+  options.nodes = 3;
+  EXPECT_EQ(job_environment(environment, options, {"/l/libamasia.so", "name"}),
+            (Entries{"HOME=/home/x", "UCX_TLS=tcp", "LD_PRELOAD=/l/libamasia.so:/a.so:/b.so",
+                     "LD_BIND_NOW=1", "AMASIA_NODES=3", "AMASIA_LAUNCHER=name"}));
+}
+
+TEST(JobEnvironment, PreloadsItselfOnce) {
+  const char* environment[] = {"LD_PRELOAD=/l/libamasia.so:/b.so:", nullptr};
+  const Entries entries = job_environment(environment, {}, {"/l/libamasia.so", "name"});
+  EXPECT_EQ(entries.front(), "LD_PRELOAD=/l/libamasia.so:/b.so");
+}
+
+}  // namespace
+}  // namespace amasia::tools

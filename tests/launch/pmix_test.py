@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Under mpirun each rank is a launcher, and rank k starts node k."""
+
+import shutil
+import subprocess
+import unittest
+
+from launcher import AMASIA, LaunchTest, PATIENCE, PLAIN, PROGRAM, main
+
+MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
+
+
+@unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+class UnderMpirun(LaunchTest):
+    def tearDown(self):
+        self.assert_nothing_left()
+
+    def mpirun(self, ranks, *arguments, **changes):
+        return subprocess.run([*MPIRUN, "-np", str(ranks), AMASIA, "run", *arguments],
+                              env=self.env(**changes), text=True, capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+
+    def test_ranks_are_nodes(self):
+        for ranks in (1, 2, 3):
+            result = self.mpirun(ranks, "--stats", PROGRAM, "print", "x", TEST_REPORT="1")
+            self.assertEqual((result.returncode, result.stdout), (0, "x\n"), result)
+            for node in range(ranks):
+                self.assertIn(f"node {node} of {ranks} ", result.stderr)
+
+    def test_the_exit_code_is_the_programs(self):
+        result = self.mpirun(3, PROGRAM, "exit", "7")
+        self.assertEqual(result.returncode, 7, result)
+
+    def test_a_shell_runs_on_the_origin_only(self):
+        result = self.mpirun(2, "sh", "-c", f"echo begin; {PROGRAM} print x", TEST_REPORT="1")
+        self.assertEqual((result.returncode, result.stdout), (0, "begin\nx\n"), result)
+        self.assertIn("node 1 of 2 ", result.stderr)
+
+    def test_without_openmp(self):
+        result = self.mpirun(2, PLAIN)
+        self.assertEqual((result.returncode, result.stdout), (5, "plain\n"), result)
+        self.assertEqual(result.stderr.count("origin alone"), 1, result)
+
+    def test_a_lost_node_ends_the_job(self):
+        result = self.mpirun(3, PROGRAM, "sleep", "1000", TEST_NODE="1:crash")
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("was killed by SIGSEGV while it was in region program.c:12", result.stderr)
+
+    def test_another_number_of_nodes_is_refused(self):
+        result = self.mpirun(2, "-n3", PROGRAM)
+        self.assertNotEqual(result.returncode, 0)
+        self.assertIn("it takes 2, the size of its job", result.stderr)
+
+    def test_fork_starts_nodes_below_one_rank(self):
+        result = self.mpirun(1, "--bootstrap=fork", "-n2", PROGRAM, TEST_REPORT="1")
+        self.assertEqual(result.returncode, 0, result)
+        self.assertIn("node 1 of 2 ", result.stderr)
+
+
+if __name__ == "__main__":
+    main()
