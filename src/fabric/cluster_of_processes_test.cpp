@@ -18,6 +18,7 @@ constexpr unsigned kNodeLifetimeSeconds = 60;
 
 struct Child {
   int pid = -1;
+  int status = -1;        // once it is reaped
   os::Descriptor report;  // the failure, as text, then end of file
 };
 
@@ -30,7 +31,7 @@ Child start(NodeId self, int socket, const std::vector<int>& others, const NodeM
   AMASIA_CHECK(pid >= 0, "a test needs a process");
   if (pid != 0) {
     ::close(ends[1]);
-    return {pid, os::Descriptor(ends[0])};
+    return {pid, -1, os::Descriptor(ends[0])};
   }
   ::alarm(kNodeLifetimeSeconds);
   ::close(ends[0]);
@@ -46,12 +47,20 @@ Child start(NodeId self, int socket, const std::vector<int>& others, const NodeM
   ::_exit(failure.empty() ? 0 : 1);
 }
 
-void serve_until_all_left(BootstrapService& service) {
+// At once, like the launcher: to its peers a process that nobody has reaped looks alive.
+void reap(std::vector<Child>& children, int options) {
+  for (Child& child : children) {
+    if (child.status == -1) ::waitpid(child.pid, &child.status, options);
+  }
+}
+
+void serve_until_all_left(BootstrapService& service, std::vector<Child>& children) {
   for (;;) {
     std::vector<pollfd> polled;
     for (const int descriptor : service.descriptors()) polled.push_back({descriptor, POLLIN, 0});
     if (polled.empty()) return;
-    ::poll(polled.data(), polled.size(), 1000);
+    ::poll(polled.data(), polled.size(), 50);
+    reap(children, WNOHANG);
     for (const pollfd& entry : polled) {
       if (entry.revents == 0) continue;
       const auto served = service.serve(entry.fd);
@@ -68,8 +77,7 @@ std::string finish(const Child& child) {
     if (got <= 0) break;
     text.append(chunk, static_cast<std::size_t>(got));
   }
-  int status = 0;
-  ::waitpid(child.pid, &status, 0);
+  const int status = child.status;
   if (text.empty() && WIFSIGNALED(status)) {
     return fmt::format("ended by signal {}", WTERMSIG(status));
   }
@@ -100,7 +108,8 @@ std::vector<std::string> run_in_processes(std::uint32_t nodes, const NodeMain& m
   for (const int end : client_ends) ::close(end);
   const auto service = serve_bootstrap(make_job_secret(), server_ends);
   if (cluster.disturb) cluster.disturb(pids);
-  serve_until_all_left(*service);
+  serve_until_all_left(*service, children);
+  reap(children, 0);
   std::vector<std::string> failures;
   for (std::uint16_t node = 0; node < nodes; ++node) {
     const std::string failure = finish(children[node]);

@@ -121,7 +121,7 @@ class OrderedStreams final : public Scenario {
 
 TEST_P(OnEachBackEnd, DeliversInOrderWhateverTheSizes) {
   EXPECT_NO_FAILURE(run(GetParam(), [](NodeId self, std::uint32_t nodes) {
-    return std::make_unique<OrderedStreams>(self, nodes, 36);
+    return std::make_unique<OrderedStreams>(self, nodes, nodes > 4 ? 12 : 24);
   }));
 }
 

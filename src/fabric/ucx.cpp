@@ -343,7 +343,8 @@ void UcxFabric::lose(NodeId node, std::string_view why) {
     if (frame.held != nullptr) port_->release(frame.held);
   }
   peer.early.clear();
-  port_->drop(node);
+  // While connecting it is kept, so that a peer with another secret learns that from our proof.
+  if (connected_) port_->drop(node);
   if (std::exchange(peer.reported, true)) return;
   if (!connected_ && failure_.empty()) failure_ = fmt::format("node {} {}", node.value, why);
   Arrival arrival;
@@ -449,7 +450,7 @@ void UcxFabric::leave() {
     peer->early.clear();
     peer->channel.close();  // what still comes is refused, not kept
   }
-  port_->close(connected_ ? kLeaveTimeout : 0);
+  port_->close(kLeaveTimeout);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -32,6 +33,10 @@ struct Outgoing {
   OutgoingBody body;
   std::size_t piece = 0;  // where the last piece began; UCX packs from front to back
   Port* port = nullptr;
+  NodeId to;
+
+  // Copies what may still be asked for, so that the source is free.
+  void keep_rest();
 };
 
 std::size_t pack_body(void* state, size_t offset, void* destination, size_t max_length) {
@@ -52,6 +57,18 @@ std::size_t pack_body(void* state, size_t offset, void* destination, size_t max_
   }
   outgoing.piece = offset;
   return length;
+}
+
+void Outgoing::keep_rest() {
+  if (!body.copy.empty() || body.size() == 0) return;
+  // The pieces before the last are gone: the copy has their place, but not their bytes. The last
+  // may be asked for again.
+  std::vector<std::byte> copy(body.size());
+  const std::size_t begin = piece;
+  pack_body(this, begin, copy.data() + begin, copy.size() - begin);
+  body.copy = std::move(copy);
+  body.head = {};
+  body.payload = body.copy;
 }
 
 constexpr ucp_generic_dt_ops_t kBodyOperations = {
@@ -103,6 +120,13 @@ Status set_options(ucp_config_t* config, const UcxSettings& settings) {
   return base::ok();
 }
 
+// What there is for one peer.
+struct Connection {
+  ucp_ep_h endpoint = nullptr;
+  bool waits_in_ucx = false;      // a frame that UCX has not sent yet
+  std::deque<Outgoing*> waiting;  // the frames behind it
+};
+
 class Port final : public UcxPort {
  public:
   explicit Port(UcxListener& listener) : listener_(listener) {}
@@ -128,8 +152,12 @@ class Port final : public UcxPort {
 
   Status make_worker();
   void disconnect(NodeId peer);
-  bool transmit_short(ucp_ep_h endpoint, const FrameHeader& header, const OutgoingBody& body,
+  bool transmit_short(Connection& peer, const FrameHeader& header, const OutgoingBody& body,
                       Transmission* result);
+  Transmission hand_over(Connection& peer, Outgoing* outgoing);
+  void send_waiting(Connection& peer);
+  void finish(Outgoing* outgoing);
+  bool is_anything_waiting() const;
   Outgoing* acquire();
   void recycle(Outgoing* outgoing);
   void wait_for(ucs_status_ptr_t request, Nanos deadline);
@@ -139,8 +167,9 @@ class Port final : public UcxPort {
   ucp_worker_h worker_ = nullptr;
   ucp_datatype_t body_type_ = 0;
   int descriptor_ = -1;
-  std::array<ucp_ep_h, base::kMaxNodes> endpoints_{};
+  std::array<Connection, base::kMaxNodes> peers_;
   std::uint64_t failed_ = 0;       // a bit for each endpoint to be closed
+  std::uint64_t unblocked_ = 0;    // a bit for each peer whose frame has left UCX
   std::deque<Outgoing> outgoing_;  // owns them all; grows with what waits, and stays
   std::vector<Outgoing*> idle_;
 };
@@ -165,7 +194,11 @@ Status Port::open(const UcxSettings& settings) {
 
 Status Port::make_worker() {
   ucp_worker_params_t worker{};
-  worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
+  worker.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE | UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT |
+                      UCP_WORKER_PARAM_FIELD_EVENTS;
+  // TX: else a worker that has frames waiting can be armed, and over shared memory nothing tells
+  // when they can go.
+  worker.events = UCP_WAKEUP_TX | UCP_WAKEUP_RX;
   worker.thread_mode = UCS_THREAD_MODE_SERIALIZED;
   worker.am_alignment = 8;
   ucs_status_t status = ucp_worker_create(context_, &worker, &worker_);
@@ -207,7 +240,7 @@ std::vector<std::byte> Port::address() const {
 }
 
 Status Port::connect(NodeId peer, std::span<const std::byte> address) {
-  AMASIA_CHECK(endpoints_[peer.value] == nullptr, "one endpoint to each peer");
+  AMASIA_CHECK(peers_[peer.value].endpoint == nullptr, "one endpoint to each peer");
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
                       UCP_EP_PARAM_FIELD_ERR_HANDLER;
@@ -215,9 +248,9 @@ Status Port::connect(NodeId peer, std::span<const std::byte> address) {
   params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
   params.err_handler.cb = fail;
   params.err_handler.arg = this;
-  const ucs_status_t status = ucp_ep_create(worker_, &params, &endpoints_[peer.value]);
+  const ucs_status_t status = ucp_ep_create(worker_, &params, &peers_[peer.value].endpoint);
   if (status == UCS_OK) return base::ok();
-  endpoints_[peer.value] = nullptr;
+  peers_[peer.value].endpoint = nullptr;
   return ucx_error(fmt::format("connect to node {}", peer.value).c_str(), status);
 }
 
@@ -235,9 +268,9 @@ ucs_status_t Port::take(void* self, const void* header, size_t header_length, vo
 
 void Port::fail(void* self, ucp_ep_h endpoint, ucs_status_t status) {
   Port& port = *static_cast<Port*>(self);
-  for (std::size_t peer = 0; peer < port.endpoints_.size(); ++peer) {
+  for (std::size_t peer = 0; peer < port.peers_.size(); ++peer) {
     const std::uint64_t bit = std::uint64_t{1} << peer;
-    if (port.endpoints_[peer] != endpoint || (port.failed_ & bit) != 0) continue;
+    if (port.peers_[peer].endpoint != endpoint || (port.failed_ & bit) != 0) continue;
     port.failed_ |= bit;  // closed in progress(): not from within UCX's callback
     port.listener_.on_failure(NodeId(static_cast<std::uint16_t>(peer)), ucs_status_string(status));
   }
@@ -245,14 +278,17 @@ void Port::fail(void* self, ucp_ep_h endpoint, ucs_status_t status) {
 
 bool Port::progress() {
   const bool moved = ucp_worker_progress(worker_) != 0;
-  for (std::uint16_t peer = 0; failed_ != 0 && peer < endpoints_.size(); ++peer) {
-    if ((failed_ >> peer & 1) != 0) disconnect(NodeId(peer));
+  for (std::uint16_t peer = 0; (failed_ | unblocked_) != 0 && peer < peers_.size(); ++peer) {
+    const std::uint64_t bit = std::uint64_t{1} << peer;
+    if ((failed_ & bit) != 0) disconnect(NodeId(peer));
+    if ((unblocked_ & bit) != 0) send_waiting(peers_[peer]);
+    unblocked_ &= ~bit;
   }
   return moved;
 }
 
 // True if the frame went out, or cannot, as one short message.
-bool Port::transmit_short(ucp_ep_h endpoint, const FrameHeader& header, const OutgoingBody& body,
+bool Port::transmit_short(Connection& peer, const FrameHeader& header, const OutgoingBody& body,
                           Transmission* result) {
   alignas(8) std::byte joined[kShortBody];
   const std::byte* data = body.head.data();
@@ -264,8 +300,8 @@ bool Port::transmit_short(ucp_ep_h endpoint, const FrameHeader& header, const Ou
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
-  const ucs_status_ptr_t sent = ucp_am_send_nbx(endpoint, kActiveMessageId, &header, sizeof header,
-                                                data, body.size(), &param);
+  const ucs_status_ptr_t sent = ucp_am_send_nbx(peer.endpoint, kActiveMessageId, &header,
+                                                sizeof header, data, body.size(), &param);
   if (sent == nullptr) {
     *result = Transmission::kDone;
     return true;
@@ -276,17 +312,34 @@ bool Port::transmit_short(ucp_ep_h endpoint, const FrameHeader& header, const Ou
   return true;
 }
 
-Transmission Port::transmit(NodeId peer, const FrameHeader& header, OutgoingBody body) {
-  const ucp_ep_h endpoint = endpoints_[peer.value];
-  if (endpoint == nullptr || (failed_ >> peer.value & 1) != 0) return Transmission::kFailed;
+Transmission Port::transmit(NodeId to, const FrameHeader& header, OutgoingBody body) {
+  Connection& peer = peers_[to.value];
+  if (peer.endpoint == nullptr || (failed_ >> to.value & 1) != 0) return Transmission::kFailed;
+  // UCX does not keep order between a send that waits inside it and a later one that need not: of
+  // each peer at most one frame waits there, the others wait here.
+  const bool must_wait = peer.waits_in_ucx || !peer.waiting.empty();
   Transmission result = Transmission::kFailed;
-  if (body.size() <= kShortBody && transmit_short(endpoint, header, body, &result)) return result;
-
+  if (!must_wait && body.size() <= kShortBody && transmit_short(peer, header, body, &result)) {
+    return result;
+  }
   Outgoing* const outgoing = acquire();
   outgoing->header = header;
   outgoing->body = std::move(body);
   outgoing->piece = 0;
   outgoing->port = this;
+  outgoing->to = to;
+  result = must_wait ? Transmission::kQueued : hand_over(peer, outgoing);
+  if (result == Transmission::kQueued) {
+    outgoing->keep_rest();
+    if (must_wait) peer.waiting.push_back(outgoing);
+  } else {
+    recycle(outgoing);
+  }
+  return result;
+}
+
+// Gives a frame to UCX. On kQueued it stays there until complete().
+Transmission Port::hand_over(Connection& peer, Outgoing* outgoing) {
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_DATATYPE |
                        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -294,22 +347,11 @@ Transmission Port::transmit(NodeId peer, const FrameHeader& header, OutgoingBody
   param.datatype = body_type_;
   param.cb.send = complete;
   param.user_data = outgoing;
-  const ucs_status_ptr_t sent = ucp_am_send_nbx(endpoint, kActiveMessageId, &outgoing->header,
+  const ucs_status_ptr_t sent = ucp_am_send_nbx(peer.endpoint, kActiveMessageId, &outgoing->header,
                                                 sizeof outgoing->header, outgoing, 1, &param);
-  if (sent == nullptr || UCS_PTR_IS_ERR(sent)) {
-    recycle(outgoing);
-    return sent == nullptr ? Transmission::kDone : Transmission::kFailed;
-  }
-  if (outgoing->body.copy.empty() && outgoing->body.size() != 0) {
-    // The pieces before the last are gone: the copy has their place, but not their bytes. The last
-    // may be asked for again.
-    std::vector<std::byte> copy(outgoing->body.size());
-    const std::size_t begin = outgoing->piece;
-    pack_body(outgoing, begin, copy.data() + begin, copy.size() - begin);
-    outgoing->body.copy = std::move(copy);
-    outgoing->body.head = {};
-    outgoing->body.payload = outgoing->body.copy;
-  }
+  if (sent == nullptr) return Transmission::kDone;
+  if (UCS_PTR_IS_ERR(sent)) return Transmission::kFailed;
+  peer.waits_in_ucx = true;
   return Transmission::kQueued;
 }
 
@@ -317,9 +359,23 @@ void Port::complete(void* request, ucs_status_t, void* user_data) {
   // An error needs no answer here: its endpoint fails too, and fail() is told.
   auto* const outgoing = static_cast<Outgoing*>(user_data);
   Port& port = *outgoing->port;
-  port.listener_.on_sent(outgoing->body.size());
-  port.recycle(outgoing);
+  port.peers_[outgoing->to.value].waits_in_ucx = false;
+  port.unblocked_ |= std::uint64_t{1} << outgoing->to.value;
+  port.finish(outgoing);
   ucp_request_free(request);
+}
+
+void Port::send_waiting(Connection& peer) {
+  while (!peer.waiting.empty() && !peer.waits_in_ucx) {
+    Outgoing* const outgoing = peer.waiting.front();
+    peer.waiting.pop_front();
+    if (hand_over(peer, outgoing) != Transmission::kQueued) finish(outgoing);
+  }
+}
+
+void Port::finish(Outgoing* outgoing) {
+  listener_.on_sent(outgoing->body.size());
+  recycle(outgoing);
 }
 
 Outgoing* Port::acquire() {
@@ -344,7 +400,9 @@ void Port::wait_for(ucs_status_ptr_t request, Nanos deadline) {
 
 void Port::disconnect(NodeId peer) {
   failed_ &= ~(std::uint64_t{1} << peer.value);
-  const ucp_ep_h endpoint = std::exchange(endpoints_[peer.value], nullptr);
+  for (Outgoing* const outgoing : peers_[peer.value].waiting) finish(outgoing);
+  peers_[peer.value].waiting.clear();
+  const ucp_ep_h endpoint = std::exchange(peers_[peer.value].endpoint, nullptr);
   if (endpoint == nullptr) return;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
@@ -353,11 +411,19 @@ void Port::disconnect(NodeId peer) {
   if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
 }
 
+bool Port::is_anything_waiting() const {
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const Connection& peer) { return !peer.waiting.empty(); });
+}
+
 void Port::close(Nanos timeout) {
   const Nanos deadline = os::monotonic_now() + timeout;
+  while (is_anything_waiting() && os::monotonic_now() < deadline) {
+    if (!progress()) os::yield_core();
+  }
   ucp_request_param_t param{};
   if (timeout > 0) wait_for(ucp_worker_flush_nbx(worker_, &param), deadline);
-  for (std::uint16_t peer = 0; peer < endpoints_.size(); ++peer) disconnect(NodeId(peer));
+  for (std::uint16_t peer = 0; peer < peers_.size(); ++peer) disconnect(NodeId(peer));
 }
 
 }  // namespace

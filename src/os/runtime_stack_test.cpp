@@ -10,9 +10,8 @@
 namespace amasia::os {
 namespace {
 
-std::uintptr_t stack_place() {
-  volatile char here = 0;
-  return reinterpret_cast<std::uintptr_t>(&here);
+[[gnu::noinline]] std::uintptr_t stack_place() {
+  return reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
 }
 
 bool is_far(std::uintptr_t a, std::uintptr_t b) { return (a > b ? a - b : b - a) > 64 * 1024; }
