@@ -33,9 +33,9 @@ class Membership {
   // Tells the launcher why this node cannot take part: it prints the sentence, with the node's
   // number, and ends the job with exit code 2. The caller then leaves with _exit(2). Any thread.
   void failed(std::string_view sentence) noexcept;
-  // The end is in order: on the origin, main has returned or exit was called, and the others will
-  // be told to leave; on the others, they were told. From now on a node that exits with 0 has not
-  // been lost. Any thread.
+  // The end is in order: main has returned or exit was called on the origin, and the others will be
+  // told to leave. From now on a node that exits with 0 has not been lost. Any thread, on the
+  // origin; harmless elsewhere.
   void finishing() noexcept;
 
  private:

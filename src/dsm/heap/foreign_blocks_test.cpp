@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both nodes live in this process and share its one heap: node 1 owns the blocks, node 0 frees them.
+// Both nodes live in this process and share its one heap: node 1 owns blocks, node 0 frees them.
 #include "dsm/heap/foreign_blocks.hpp"
 
 #include <atomic>

@@ -88,6 +88,7 @@ int node_main(int count, char** values, char** environment) {
   }
   const MainArguments arguments = copy_arguments(process.heap, {count, values, environment});
   publish_environment();
+  return_descriptors();
   EndWithLastThread guard;
   const dsm::AddressRange stack = plan_stacks(process.space.stacks(process.space.self())).main;
   const int result = run_main(stack, program_main, arguments);

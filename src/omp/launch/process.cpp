@@ -2,9 +2,11 @@
 #include "omp/launch/process.hpp"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -73,6 +75,25 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
   }
 }
 
+// Descriptors are numbers of one process, but they are kept in streams, which all nodes share. So
+// nodes use different numbers, and what is another node's number is here a descriptor that cannot
+// be read or written: EBADF, instead of some other file. The origin has the numbers of a plain run:
+// the runtime's own descriptors lie above kFirstOfRuntime there.
+constexpr int kFirstOfRuntime = 64;
+constexpr int kOfOrigin = 256;  // the origin's numbers are below, then 64 for each further node
+constexpr int kOfOtherNode = 64;
+
+void reserve_descriptors_below(int limit) noexcept {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < static_cast<rlim_t>(2 * limit)) {
+    files.rlim_cur = std::min<rlim_t>(files.rlim_max, static_cast<rlim_t>(2 * limit));
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
+  int filler = open("/", O_PATH | O_CLOEXEC);
+  while (filler >= 0 && filler < limit) filler = open("/", O_PATH | O_CLOEXEC);
+  if (filler >= 0) close(filler);
+}
+
 // Until its output is forwarded, a node other than the origin is mute: what the constructors of
 // libraries print, the origin prints too.
 void mute() noexcept {
@@ -83,6 +104,13 @@ void mute() noexcept {
 }
 
 }  // namespace
+
+void return_descriptors() noexcept {
+  for (int number = STDERR_FILENO + 1; number < kFirstOfRuntime; ++number) {
+    const int flags = fcntl(number, F_GETFL);
+    if (flags >= 0 && (flags & O_PATH) != 0) close(number);
+  }
+}
 
 void return_signals() noexcept {
   for (int number = 1; number < NSIG; ++number) {
@@ -110,18 +138,23 @@ void early_start(char** environment) noexcept {
   if (!alone) {
     if (!launch::below_launcher()) return;
     if (launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kNone) return;
+    reserve_descriptors_below(kFirstOfRuntime);
     auto joined = launch::join();
     if (!joined.ok()) {
       base::log_line(base::LogLevel::kError, "running on one node: {}", joined.error().message);
+      return_descriptors();
       return;
     }
-    if (!joined.value().has_value()) return;
+    if (!joined.value().has_value()) return return_descriptors();
     process.membership = new launch::Membership(std::move(*joined.value()));
   }
   clean_environment();
   const NodeId self = alone ? base::kOrigin : process.membership->self();
   base::set_log_identity(self.value, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64));
-  if (self != base::kOrigin) mute();
+  if (self != base::kOrigin) {
+    mute();
+    reserve_descriptors_below(kOfOrigin + (self.value - 1) * kOfOtherNode);
+  }
   make_memory(self, alone ? 1 : process.membership->node_count());
   process.id = getpid();
   process.managed = true;

@@ -62,6 +62,10 @@ void early_start(char** environment) noexcept;
 // On the origin: lets the other nodes' getenv find what `environ` points to now.
 void publish_environment() noexcept;
 
+// Frees the low descriptors that were kept from the runtime, for the program. On the origin, once
+// the runtime has opened its own.
+void return_descriptors() noexcept;
+
 // Takes signal handlers back that libraries of the runtime installed when they were loaded (UCX's
 // for faults and SIGHUP): a program finds its signals as it would without us. Before main.
 void return_signals() noexcept;
