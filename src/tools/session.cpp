@@ -107,7 +107,9 @@ std::string Session::judge_end(const LocalNode& node, int status) const {
     how = "was killed by " + os::signal_name(WTERMSIG(status));
   } else {
     const int code = WEXITSTATUS(status);
-    if (code == 0 && state_ == SessionState::kFinishing) return {};
+    // Where the origin is on another host, only the node itself knows whether it was told to leave.
+    const bool told = state_ == SessionState::kFinishing || nodes_.front().id != base::kOrigin;
+    if (code == 0 && told && state_ != SessionState::kStarting) return {};
     how = fmt::format("ended with exit code {}", code);
   }
   return fmt::format("node {} (process {}) {} while it was {}; the job ends", node.id.value,

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""amasia doctor: a problem has advice and makes the exit code 1."""
+
+import resource
+import subprocess
+
+from launcher import AMASIA, LaunchTest, PLAIN, PROGRAM, STATIC, main
+
+
+class Doctor(LaunchTest):
+    def doctor(self, *arguments, limits=()):
+        def apply():
+            for name, value in limits:
+                resource.setrlimit(name, (value, resource.getrlimit(name)[1]))
+        return subprocess.run([AMASIA, "doctor", *arguments], env=self.env(), text=True,
+                              capture_output=True, preexec_fn=apply, check=False)
+
+    def assert_problem(self, result, *parts):
+        self.assertEqual(result.returncode, 1, result)
+        lines = result.stdout.splitlines()
+        at = next(i for i, line in enumerate(lines)
+                  if line.startswith("PROBLEM") and all(part in line for part in parts))
+        self.assertTrue(lines[at + 1].startswith("         -> "), result.stdout)
+
+    def test_every_problem_has_advice(self):
+        lines = self.doctor(PROGRAM).stdout.splitlines()
+        for at, line in enumerate(lines):
+            if line.startswith(("PROBLEM", "note")):
+                self.assertIn("-> ", lines[at + 1])
+
+    def test_what_it_looks_at(self):
+        out = self.doctor(PROGRAM).stdout
+        for thing in ("kernel: Linux", "userfaultfd", "address randomisation", "cores", "memory",
+                      "overcommit", "ulimit -v", "ulimit -n", "ulimit -s", "/dev/shm", "UCX ",
+                      "PMIx", "OpenMP runtime: libgomp"):
+            self.assertIn(thing, out)
+
+    def test_limits(self):
+        self.assert_problem(self.doctor(limits=[(resource.RLIMIT_AS, 4 << 30)]), "address space")
+        self.assert_problem(self.doctor(limits=[(resource.RLIMIT_NOFILE, 100)]), "open files")
+
+    def test_programs(self):
+        self.assert_problem(self.doctor("no-such-program"), "'no-such-program'")
+        self.assert_problem(self.doctor(STATIC), "statically linked")
+        self.assertIn("OpenMP runtime: none", self.doctor(PLAIN).stdout)
+
+    def test_arguments(self):
+        self.assertEqual(self.doctor("a", "b").returncode, 2)
+        self.assertEqual(self.doctor("--what").returncode, 2)
+
+
+if __name__ == "__main__":
+    main()
