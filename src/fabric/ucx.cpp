@@ -16,8 +16,8 @@
 namespace amasia::fabric {
 namespace {
 
-// How long a leaving node waits for its last words to go out.
-constexpr Nanos kLeaveTimeout = base::kSecond;
+// How long a leaving node waits for its last words to go out; a peer that died ends the wait.
+constexpr Nanos kLeaveTimeout = 5 * base::kSecond;
 // Steps of UCX for one poll: enough to take in what has come, few enough to answer it soon.
 constexpr int kProgressSteps = 64;
 
@@ -46,6 +46,7 @@ struct Peer {
   Channel channel;
   std::map<std::uint64_t, EarlyFrame> early;  // at most kReorderWindow, by sequence
   bool reported = false;                      // its loss
+  std::string failure;                        // of its connection, not yet its loss
 };
 
 // field       | written by            | read by            | guarded by
@@ -99,6 +100,8 @@ class UcxFabric final : public Fabric, private UcxListener {
   void judge_early(Peer& peer) AMASIA_REQUIRES(mutex_);
   void send_proof(NodeId to, Peer& peer) AMASIA_REQUIRES(mutex_);
   void lose(NodeId peer, std::string_view why) AMASIA_REQUIRES(mutex_);
+  void lose_failed() AMASIA_REQUIRES(mutex_);
+  bool take_step() AMASIA_REQUIRES(mutex_);
   void wake() AMASIA_REQUIRES(mutex_);
   std::uint32_t poll_here(std::uint32_t budget) AMASIA_EXCLUDES(mutex_);
   void take_batch(std::uint32_t budget) AMASIA_EXCLUDES(mutex_);
@@ -114,6 +117,7 @@ class UcxFabric final : public Fabric, private UcxListener {
   std::vector<std::unique_ptr<Peer>> peers_ AMASIA_GUARDED_BY(mutex_);  // null for self
   std::deque<Arrival> inbox_ AMASIA_GUARDED_BY(mutex_);
   bool armed_ AMASIA_GUARDED_BY(mutex_) = false;
+  bool any_failed_ AMASIA_GUARDED_BY(mutex_) = false;  // some peer's `failure` is set
   bool connected_ AMASIA_GUARDED_BY(mutex_) = false;
   std::string failure_ AMASIA_GUARDED_BY(mutex_);  // what went wrong while connecting
   os::Mutex polling_;
@@ -171,7 +175,7 @@ Status UcxFabric::shake_hands(Nanos deadline) {
     return peer == nullptr || peer->channel.state() >= ChannelState::kOpen;
   };
   for (;;) {
-    for (int step = 0; step < kProgressSteps && port_->progress(); ++step) {
+    for (int step = 0; step < kProgressSteps && take_step(); ++step) {
     }
     if (!failure_.empty()) return Error{failure_, 0};
     if (std::all_of(peers_.begin(), peers_.end(), is_settled)) return base::ok();
@@ -332,8 +336,19 @@ void UcxFabric::send_proof(NodeId to, Peer& peer) {
 }
 
 void UcxFabric::on_failure(NodeId peer, const char* why) {
-  if (peers_[peer.value]->channel.state() == ChannelState::kLeft) return;
-  lose(peer, fmt::format("cannot be reached any more ({})", why));
+  // What it sent before may still be on its way up, even its goodbye.
+  peers_[peer.value]->failure = fmt::format("cannot be reached any more ({})", why);
+  any_failed_ = true;
+}
+
+// Once nothing is left to take in.
+void UcxFabric::lose_failed() {
+  any_failed_ = false;
+  for (std::uint16_t node = 0; node < peers_.size(); ++node) {
+    if (peers_[node] == nullptr || peers_[node]->failure.empty()) continue;
+    const std::string failure = std::exchange(peers_[node]->failure, {});
+    if (peers_[node]->channel.state() != ChannelState::kLeft) lose(NodeId(node), failure);
+  }
 }
 
 void UcxFabric::lose(NodeId node, std::string_view why) {
@@ -388,12 +403,20 @@ std::uint32_t UcxFabric::poll_here(std::uint32_t budget) {
 void UcxFabric::take_batch(std::uint32_t budget) {
   os::MutexLock lock(mutex_);
   for (int step = 0; step < kProgressSteps && inbox_.size() <= budget; ++step) {
-    if (!port_->progress()) break;
+    if (!take_step()) break;
   }
   while (!inbox_.empty() && batch_.size() < budget) {
     batch_.push_back(std::move(inbox_.front()));
     inbox_.pop_front();
   }
+}
+
+// Whether anything happened.
+bool UcxFabric::take_step() {
+  if (port_->progress()) return true;
+  if (!any_failed_) return false;
+  lose_failed();
+  return true;
 }
 
 void UcxFabric::dispatch(const Arrival& arrival) {
@@ -417,7 +440,7 @@ bool UcxFabric::arm() {
   bool armed = false;
   os::in_runtime_section([&] {
     os::MutexLock lock(mutex_);
-    armed = inbox_.empty() && port_->arm();
+    armed = inbox_.empty() && !any_failed_ && port_->arm();
     armed_ = armed;
   });
   return armed;

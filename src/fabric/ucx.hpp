@@ -3,7 +3,9 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <utility>
 
 #include "fabric/bootstrap.hpp"
 #include "fabric/messages.hpp"
@@ -22,10 +24,15 @@ struct UcxSettings {
   Nanos keepalive = base::kSecond;
 };
 
+// Variables (name, value) that a launcher must set for its nodes unless the user has: UCX reads
+// them as it is loaded, before any call could tell it. Without them it patches the C library's
+// mmap, munmap and madvise, and installs handlers for SIGSEGV, SIGBUS and others.
+std::span<const std::pair<const char*, const char*>> ucx_environment();
+
 // Opens a worker, exchanges addresses through `bootstrap` (key "ucx", one fence), connects to all
 // nodes and proves the secret to each. Returns when every peer has proved it too. Blocks up to
 // connect_timeout. `bootstrap` is not used after return. Destruction tells the peers that this
-// node leaves in order, and waits at most one second for that to go out.
+// node leaves in order, and waits at most five seconds for all that was sent to go out.
 Result<std::unique_ptr<Fabric>> connect_ucx(Bootstrap& bootstrap, const UcxSettings& settings);
 
 }  // namespace amasia::fabric
