@@ -4,6 +4,7 @@
 #include "dsm/engine.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <barrier>
@@ -52,6 +53,33 @@ TEST_P(EngineTest, EveryNodeReadsWhatItsHomeWrote) {
     EXPECT_GT(cluster.engine(node).statistics().pages_in, 0U);
   }
   EXPECT_EQ(cluster.engine(0).statistics().faults_read, 0U);
+}
+
+// The kernel takes a run of pages only within one of its mappings, and guard pages split them.
+TEST_P(EngineTest, PagesAroundAGuardPageAreInstalledInOneRun) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 24;
+  for (Bytes i = 0; i < kPages; ++i) *cluster.at<Bytes>(0, 0, i * kPageSize) = i + 1;
+  for (const Bytes guard : {3U, 4U, 17U}) {
+    void* const page = cluster.at<char>(1, 0, guard * kPageSize);
+    ASSERT_EQ(mprotect(page, kPageSize, PROT_NONE), 0);
+  }
+  for (const AccessKind access : {AccessKind::kRead, AccessKind::kWrite}) {
+    cluster.engine(1).prefetch(cluster.at<char>(1, 0), kPages * kPageSize, access);
+    for (Bytes i = 0; i < kPages; ++i) {
+      if (i == 3 || i == 4 || i == 17) continue;
+      auto* const word = cluster.at<std::atomic<Bytes>>(1, 0, i * kPageSize);
+      if (access == AccessKind::kWrite) word->fetch_add(1000);
+      EXPECT_EQ(*word, i + 1 + (access == AccessKind::kWrite ? 1000 : 0));
+    }
+  }
+  // The home takes them all back, from under the guard pages too.
+  for (Bytes i = 0; i < kPages; ++i) {
+    const bool guard = i == 3 || i == 4 || i == 17;
+    EXPECT_EQ(cluster.at<std::atomic<Bytes>>(0, 0, i * kPageSize)->fetch_add(1),
+              i + 1 + (guard ? 0 : 1000));
+  }
 }
 
 TEST_P(EngineTest, APageNobodyWroteReadsAsZeroEverywhere) {

@@ -76,11 +76,19 @@ int UserfaultfdAccess::install(PageRun run, Install access, bool* woke) {
   const std::uintptr_t first = begin(run);
   const Bytes size = bytes(run);
   *woke = true;
+  // Stacks have guard pages, so that a run may lie in several mappings of the kernel, which it
+  // answers with ENOENT: page by page then.
+  Bytes step = size;
   for (Bytes done = 0; done < size;) {
     Bytes mapped = 0;
-    const int reason = userfaultfd_.map(first + done, size - done, mapping, &mapped);
+    const int reason =
+        userfaultfd_.map(first + done, std::min(step, size - done), mapping, &mapped);
     done += mapped;
-    if (reason == 0) break;
+    if (reason == 0) continue;
+    if (reason == ENOENT && step > base::kPageSize) {
+      step = base::kPageSize;
+      continue;
+    }
     if (reason != EEXIST) return reason;
     // Mapped already: an upgrade, or a fault that the kernel reported late. Nobody was woken.
     if (access == Install::kWritable) {
