@@ -63,6 +63,9 @@ constexpr std::array kOpeningCalls{
     refused(SYS_epoll_create1, "epoll_create1", EMFILE),
     refused(SYS_eventfd2, "eventfd2", EMFILE),
     refused(SYS_memfd_create, "memfd_create", EMFILE),
+    // What it starts would be caught as well, with nobody to answer.
+    refused(SYS_execve, "execve", EPERM),
+    refused(SYS_execveat, "execveat", EPERM),
 };
 
 constexpr CallShape kLockQuery{SYS_fcntl, "fcntl", kFixedOut, 0, 0, 2, sizeof(struct flock)};

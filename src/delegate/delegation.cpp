@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "delegate/delegation.hpp"
 
-#include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstring>
-#include <optional>
 
 #include "delegate/call_shape.hpp"
 #include "delegate/call_slot.hpp"
@@ -119,41 +115,6 @@ Status delegate_this_thread(Delegation& delegation, bool is_origin,
   }
   const os::TrapRules rules{managed, descriptor_calls, calls};
   return os::install_syscall_trap(rules, answer_trapped_call);
-}
-
-Result<DescriptorReservation> DescriptorReservation::make() {
-  constexpr rlim_t kNeeded = kLastProgramDescriptor + 1024;
-  rlimit limit{};
-  getrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_max < kNeeded) {
-    return Error{fmt::format("the hard limit of open files is {}; at least {} are needed",
-                             limit.rlim_max, kNeeded)};
-  }
-  if (limit.rlim_cur < kNeeded) {
-    limit.rlim_cur = kNeeded;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0) {
-      return base::errno_error(
-          errno, fmt::format("cannot raise the limit of open files to {}", kNeeded));
-    }
-  }
-  std::vector<int> held;
-  const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  if (null < 0) return base::errno_error(errno, "cannot open /dev/null");
-  for (int next = null; next >= 0 && next <= kLastProgramDescriptor;) {
-    held.push_back(next);
-    next = fcntl(null, F_DUPFD_CLOEXEC, next + 1);
-    if (next > kLastProgramDescriptor) close(next);
-  }
-  return DescriptorReservation(std::move(held));
-}
-
-DescriptorReservation::DescriptorReservation(DescriptorReservation&& other) noexcept
-    : held_(std::move(other.held_)) {
-  other.held_.clear();
-}
-
-DescriptorReservation::~DescriptorReservation() {
-  for (const int descriptor : held_) close(descriptor);
 }
 
 }  // namespace amasia::delegate

@@ -9,8 +9,8 @@
 
 namespace amasia::delegate {
 
-// Descriptors up to this number are the program's; what the runtime opens lies above, on every
-// node but the origin.
+// Descriptors up to this number are the program's, which are the origin's. What the runtime opens
+// on another node must lie above: the composition root sees to it.
 inline constexpr int kLastProgramDescriptor = 1023;
 
 // One node's part. Construct it before the fabric is first polled; it registers its handlers there
@@ -39,19 +39,5 @@ std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric);
 // the OpenMP runtime has read its files. `delegation` must live until the process ends.
 Status delegate_this_thread(Delegation& delegation, bool is_origin,
                             std::span<const os::AddressRange> managed);
-
-// Occupies every free descriptor up to kLastProgramDescriptor, so that what is opened while it
-// exists lies above. Raises the soft limit if it must; an error names the limit.
-class DescriptorReservation {
- public:
-  static Result<DescriptorReservation> make();
-  DescriptorReservation(DescriptorReservation&&) noexcept;
-  DescriptorReservation& operator=(DescriptorReservation&&) = delete;
-  ~DescriptorReservation();
-
- private:
-  explicit DescriptorReservation(std::vector<int> held) : held_(std::move(held)) {}
-  std::vector<int> held_;
-};
 
 }  // namespace amasia::delegate

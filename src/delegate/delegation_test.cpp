@@ -179,19 +179,5 @@ TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {
   close(ends[1]);
 }
 
-TEST(Descriptors, WhatIsOpenedDuringAReservationLiesAbove) {
-  int above = -1;
-  {
-    const auto reservation = DescriptorReservation::make();
-    ASSERT_TRUE(reservation.ok());
-    above = open("/dev/null", O_RDONLY);
-    EXPECT_GT(above, kLastProgramDescriptor);
-  }
-  const int below = open("/dev/null", O_RDONLY);
-  EXPECT_LE(below, kLastProgramDescriptor);
-  close(below);
-  close(above);
-}
-
 }  // namespace
 }  // namespace amasia::delegate

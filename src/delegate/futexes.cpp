@@ -10,19 +10,6 @@
 namespace amasia::delegate {
 namespace {
 
-// The table's lock is taken in a SIGSYS handler: a signal handler of the program that interrupts it
-// and makes a futex call of its own must not find it locked by its own thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() : saved_(os::block_signals()) {}
-  ~SignalsBlocked() { os::restore_signals(saved_); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  unsigned long saved_;
-};
-
 // The deadline, on CLOCK_MONOTONIC, that the call's time argument means.
 Nanos deadline_of(const timespec* time, int operation) {
   if (time == nullptr) return kNoDeadline;
@@ -87,34 +74,44 @@ long Futexes::wait(std::uint64_t address, std::uint32_t expected, std::uint32_t 
 
 void Futexes::enter_table(std::uint64_t address, std::uint64_t waiter, std::uint32_t bitset) {
   if (at_origin()) {
-    const SignalsBlocked blocked;
-    const std::lock_guard lock(table_mutex_);
-    table_.add(address, {base::kOrigin, waiter, bitset});
+    os::in_runtime_section([&] {
+      const std::lock_guard lock(table_mutex_);
+      table_.add(address, {base::kOrigin, waiter, bitset});
+    });
     slots_.registered(waiter);
     return;
   }
-  const FutexMessage message{.address = address, .waiter = waiter, .bitset = bitset};
-  fabric_.send(base::kOrigin, kFutexAdd, fabric::bytes_of(message));
+  os::in_runtime_section([&] {
+    const FutexMessage message{.address = address, .waiter = waiter, .bitset = bitset};
+    fabric_.send(base::kOrigin, kFutexAdd, fabric::bytes_of(message));
+  });
   slots_.wait_beyond(waiter, CallSlot::kWaiting, kNoDeadline);
 }
 
 bool Futexes::leave_table(std::uint64_t address, std::uint64_t waiter) {
   if (at_origin()) {
-    const SignalsBlocked blocked;
-    const std::lock_guard lock(table_mutex_);
-    return table_.remove(address, base::kOrigin, waiter);
+    bool removed = false;
+    os::in_runtime_section([&] {
+      const std::lock_guard lock(table_mutex_);
+      removed = table_.remove(address, base::kOrigin, waiter);
+    });
+    return removed;
   }
   return ask_origin(kFutexRemove, {.address = address, .waiter = waiter}) != 0;
 }
 
 long Futexes::wake(std::uint64_t address, std::uint32_t count, std::uint32_t bitset) {
   const FutexMessage message{.address = address, .bitset = bitset, .count = count};
-  return at_origin() ? wake_at_origin(message) : ask_origin(kFutexWake, message);
+  if (!at_origin()) return ask_origin(kFutexWake, message);
+  long woken = 0;
+  os::in_runtime_section([&] { woken = wake_at_origin(message); });
+  return woken;
 }
 
 long Futexes::ask_origin(Type type, FutexMessage message) {
   message.reply = slots_.acquire();
-  fabric_.send(base::kOrigin, type, fabric::bytes_of(message));
+  os::in_runtime_section(
+      [&] { fabric_.send(base::kOrigin, type, fabric::bytes_of(message)); });
   slots_.wait_beyond(message.reply, CallSlot::kRegistered, kNoDeadline);
   const long result = slots_.slot(message.reply).result;
   slots_.release(message.reply);
@@ -122,7 +119,6 @@ long Futexes::ask_origin(Type type, FutexMessage message) {
 }
 
 long Futexes::wake_at_origin(const FutexMessage& message) {
-  const SignalsBlocked blocked;
   std::vector<FutexWaiter> woken;
   {
     const std::lock_guard lock(table_mutex_);

@@ -42,7 +42,7 @@ class Futexes {
   fabric::Fabric& fabric_;
   CallSlots& slots_;
   FutexTable table_;   // origin only, guarded by table_mutex_
-  std::mutex table_mutex_;  // never held while anything is sent or managed memory is touched
+  std::mutex table_mutex_;  // taken in runtime sections, and by the service thread
   std::atomic<std::uint64_t> calls_{0};  // relaxed: a statistic
 };
 

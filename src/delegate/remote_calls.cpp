@@ -140,8 +140,8 @@ long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
 long RemoteCalls::refuse(const CallShape& shape) noexcept {
   if (refused_.fetch_add(1, std::memory_order_relaxed) == 0) {
     base::log_line(base::LogLevel::kWarning,
-                   "{} on a descriptor is possible on node 0 only and fails here (errno {}); "
-                   "further calls of this kind fail without a word",
+                   "{} is possible on node 0 only and fails here (errno {}); further calls of "
+                   "this kind fail without a word",
                    shape.name, shape.refusal);
   }
   return -shape.refusal;
@@ -156,7 +156,8 @@ long RemoteCalls::carry(const CallShape& shape, const os::TrappedCall& call) {
   message.in_size = static_cast<std::uint32_t>(in.size());
   message.out_size = static_cast<std::uint32_t>(total_size(out));
   message.arguments = call.arguments;
-  fabric_.send(base::kOrigin, kCall, fabric::bytes_of(message), in);
+  os::in_runtime_section(
+      [&] { fabric_.send(base::kOrigin, kCall, fabric::bytes_of(message), in); });
   slots_.wait_beyond(message.ticket, CallSlot::kRegistered, kNoDeadline);
   CallSlot& slot = slots_.slot(message.ticket);
   const long result = slot.result;
@@ -195,6 +196,7 @@ bool CallServer::on_call(NodeId from, std::span<const std::byte> body) {
 }
 
 void CallServer::work() {
+  os::declare_runtime_thread();
   os::set_thread_name("amasia-calls");
   std::unique_lock lock(mutex_);
   for (;;) {

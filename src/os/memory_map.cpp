@@ -81,6 +81,15 @@ Result<Reservation> Reservation::make(Bytes size) {
   return made;
 }
 
+Status keep_addresses_apart(Bytes size) {
+  if (size == 0) return base::ok();
+  void* const mapped = ::mmap(nullptr, size, PROT_NONE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped != MAP_FAILED) return base::ok();
+  const int reason = errno;
+  return base::errno_error(reason, fmt::format("cannot set {} bytes of addresses aside", size));
+}
+
 Reservation::~Reservation() {
   if (address_ != nullptr) ::munmap(address_, size_);
 }

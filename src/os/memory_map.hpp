@@ -35,6 +35,10 @@ int remove_pages(std::uintptr_t address, Bytes size) noexcept;
 // Leaves the mapping out of core dumps.
 int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept;
 
+// Sets `size` bytes of addresses aside for good, where the kernel would map next: later mappings
+// lie below. Nothing for 0.
+Status keep_addresses_apart(Bytes size);
+
 // A large array of zeroes that costs memory only where it was written. Fixed size, never moved.
 template <typename T>
 class ReservedArray;

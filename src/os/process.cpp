@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -198,6 +199,14 @@ std::vector<int> allowed_cores() {
 std::string signal_name(int signal) {
   const char* name = ::sigabbrev_np(signal);
   return name != nullptr ? std::string("SIG") + name : "signal " + std::to_string(signal);
+}
+
+void randomise_addresses_of_children() noexcept {
+  constexpr unsigned long kQuery = 0xffffffff;
+  const int now = ::personality(kQuery);
+  if (now == -1) return;
+  constexpr unsigned long kFixed = ADDR_NO_RANDOMIZE;
+  ::personality(static_cast<unsigned long>(now) & ~kFixed);
 }
 
 }  // namespace amasia::os

@@ -47,6 +47,10 @@ void set_process_name(const char* name) noexcept;
 // Cores that this process may run on.
 std::vector<int> allowed_cores();
 
+// What this process executes or starts from now on has its addresses randomised, as the system has
+// it; the process itself stays as it is.
+void randomise_addresses_of_children() noexcept;
+
 // "SIGKILL", or "signal 64" where there is no name.
 std::string signal_name(int signal);
 

@@ -5,6 +5,7 @@
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <link.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -90,8 +91,42 @@ void trap_descriptor_call(FilterBuilder& filter, const DescriptorCall& call) {
   filter.give(SECCOMP_RET_ALLOW);
 }
 
+// The executable segment of the C library of this process.
+AddressRange c_library_code() {
+  struct Search {
+    std::uint64_t inside;
+    AddressRange found;
+  } search{reinterpret_cast<std::uint64_t>(&::syscall), {}};
+  dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* data) {
+        auto& wanted = *static_cast<Search*>(data);
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& header = object->dlpi_phdr[i];
+          const std::uint64_t begin = object->dlpi_addr + header.p_vaddr;
+          if (header.p_type != PT_LOAD || wanted.inside - begin >= header.p_memsz) continue;
+          wanted.found = {begin, begin + header.p_memsz};
+        }
+        return 0;
+      },
+      &search);
+  return search.found;
+}
+
+// Lets every call pass that is not made by code in [begin, end).
+void allow_other_callers(FilterBuilder& filter, const AddressRange& code) {
+  const auto high = [](std::uint64_t v) { return static_cast<std::uint32_t>(v >> 32); };
+  AMASIA_CHECK(high(code.begin) == high(code.end - 1), "a library crosses a 4 GiB boundary");
+  filter.load(offsetof(seccomp_data, instruction_pointer) + 4);
+  filter.skip_unless(BPF_JEQ, high(code.begin), 3);
+  filter.load(offsetof(seccomp_data, instruction_pointer));
+  filter.skip_unless(BPF_JGE, static_cast<std::uint32_t>(code.begin), 1);
+  filter.skip_unless(BPF_JGT, static_cast<std::uint32_t>(code.end - 1), 1);
+  filter.give(SECCOMP_RET_ALLOW);
+}
+
 std::vector<sock_filter> build_filter(const TrapRules& rules) {
   FilterBuilder filter;
+  allow_other_callers(filter, c_library_code());
   filter.load(kArchitectureOffset);
   filter.skip_if(BPF_JEQ, AUDIT_ARCH_X86_64, 1);
   filter.give(SECCOMP_RET_ALLOW);

@@ -46,8 +46,10 @@ struct TrapRules {
   std::span<const int> calls;
 };
 
-// Installs handler and filter for this thread and its future ones. The filter outlives exec in
-// children: rules must not match what an innocent program does. Fails with errno where seccomp
+// Installs handler and filter for this thread and its future ones. Only calls that this process's C
+// library makes are looked at. The filter outlives exec, so that in what the thread executes it is
+// without effect as long as the C library lies elsewhere there: addresses must be randomised, or
+// nothing executed. Fails with errno where seccomp
 // is refused; sets no_new_privs if it must. One handler a process: another one is a bug.
 Status install_syscall_trap(const TrapRules& rules, TrapHandler handler);
 

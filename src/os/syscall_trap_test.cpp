@@ -2,6 +2,8 @@
 // Each case runs in a forked child, since a filter cannot be taken off again.
 #include "os/syscall_trap.hpp"
 
+#include "os/process.hpp"
+
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -12,6 +14,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 
 #include <gtest/gtest.h>
 
@@ -81,6 +84,16 @@ TEST(SyscallTrap, ReachesCallsThatTheCLibraryMakesInside) {
     if (!install_syscall_trap(rules, full).ok()) return 1;
     fputs("lost", file);
     return fflush(file) == EOF && errno == ENOSPC ? 0 : 2;
+  }), 0);
+}
+
+TEST(SyscallTrap, LeavesWhatIsExecutedAlone) {
+  EXPECT_EQ(in_child([] {
+    randomise_addresses_of_children();
+    const std::array<int, 1> calls{SYS_getppid};
+    if (!install_syscall_trap({.calls = calls}, answer_with_mark).ok()) return 1;
+    // A shell asks for its parent's number at its start.
+    return std::system("exit 7") == 7 << 8 ? 0 : 2;
   }), 0);
 }
 
