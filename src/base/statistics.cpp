@@ -119,8 +119,10 @@ std::string to_table(const JobStatistics& job) {
                    duration(node.stall_ns));
   }
   std::vector<RegionStatistics> regions = job.regions;
-  std::stable_sort(regions.begin(), regions.end(),
-                   [](const auto& a, const auto& b) { return a.elapsed_ns > b.elapsed_ns; });
+  std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) {
+    if (a.elapsed_ns != b.elapsed_ns) return a.elapsed_ns > b.elapsed_ns;
+    return std::strcmp(a.site, b.site) < 0;
+  });
   fmt::format_to(Output(out), "{:<40} {:>7} {:>5} {:>9} {:>10} {:>10}  {}\n", "region", "runs",
                  "nodes", "faults", "stall", "elapsed", "on one node because");
   for (const RegionStatistics& region : regions) {

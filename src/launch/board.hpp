@@ -39,7 +39,6 @@ class BoardText {
  private:
   static constexpr std::size_t kWords = kSize / sizeof(std::uint64_t);
   std::atomic<std::uint32_t> sequence_;  // odd while a writer is in set()
-  std::uint32_t unused_;
   std::array<std::atomic<std::uint64_t>, kWords> words_;
 };
 
@@ -54,7 +53,6 @@ const char* state_name(NodeState state) noexcept;
 
 struct alignas(64) BoardSlot {
   std::atomic<NodeState> state;
-  std::uint32_t unused;
   // Counts whatever shows that the node is alive: regions begun and ended, barriers passed, chunks
   // taken. The watchdog compares it between two looks. Relaxed: it orders nothing.
   std::atomic<std::uint64_t> progress;

@@ -133,8 +133,9 @@ void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
     on_native_stack([&] {
       start_region(request, plan);
       team_.run();
-      services_.flush_output();
       join_region(plan);
+      // What a node printed is on its way before it says that it has joined, so all of it has come.
+      services_.flush_output();
     });
   }
   region_busy_.store(false, std::memory_order_release);  // partner: plan_region

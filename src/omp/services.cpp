@@ -14,7 +14,7 @@ constexpr Bytes kSharedAlignment = 64;
 
 struct Search {
   std::uintptr_t address;
-  bool found;
+  std::span<std::byte> found;
 };
 
 int look_in_module(dl_phdr_info* info, std::size_t, void* argument) {
@@ -23,11 +23,12 @@ int look_in_module(dl_phdr_info* info, std::size_t, void* argument) {
   const auto begin = reinterpret_cast<std::uintptr_t>(info->dlpi_tls_data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
-    if (search.address >= begin && search.address < begin + info->dlpi_phdr[i].p_memsz) {
-      search.found = true;
+    const std::size_t size = info->dlpi_phdr[i].p_memsz;
+    if (search.address >= begin && search.address < begin + size) {
+      search.found = {static_cast<std::byte*>(info->dlpi_tls_data), size};
     }
   }
-  return search.found ? 1 : 0;
+  return search.found.empty() ? 0 : 1;
 }
 
 // Static thread-local blocks lie just below the thread pointer. A word that is not within this
@@ -50,7 +51,11 @@ bool Services::is_thread_local(const void* address) const {
   const auto thread_pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const auto value = reinterpret_cast<std::uintptr_t>(address);
   if (value >= thread_pointer || thread_pointer - value > kStaticBlockLimit) return false;
-  Search search{value, false};
+  return !thread_local_block(address).empty();
+}
+
+std::span<std::byte> thread_local_block(const void* address) {
+  Search search{reinterpret_cast<std::uintptr_t>(address), {}};
   dl_iterate_phdr(look_in_module, &search);
   return search.found;
 }

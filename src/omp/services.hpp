@@ -19,6 +19,9 @@ struct ThreadCounters {
   Nanos stall_ns = 0;
 };
 
+// The calling thread's variables of the module that has one at `address`; empty if none has.
+std::span<std::byte> thread_local_block(const void* address);
+
 class Services {
  public:
   virtual ~Services() = default;
@@ -44,8 +47,9 @@ class Services {
     return true;
   }
 
-  // Called on a node's main thread after its part of a region and before the origin hears of it:
-  // what the node's threads printed must be on its way to the origin.
+  // At the end of a region. On another node than the origin: on its main thread, before the origin
+  // hears that the node has joined; what its threads printed must be on its way to the origin. On
+  // the origin: once all have joined; what has arrived must be in the program's streams.
   virtual void flush_output() {}
 
   // Of the calling thread. Must not touch managed memory.

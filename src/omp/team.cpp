@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/team.hpp"
 
+#include <algorithm>
+
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 
@@ -179,13 +181,25 @@ bool Team::ask_for_single(const ThreadFrame& frame, std::uint64_t number) {
   return verdict == Verdict::kMine;
 }
 
-void Team::copy_private(ThreadFrame& frame, void* data, void (*copy)(void* to, void* from),
+void Team::copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void* to, void* from),
                         bool did_it) {
-  const auto address = reinterpret_cast<std::uint64_t>(data);
-  const std::uint64_t from =
-      barrier_with(frame, did_it ? std::optional<std::uint64_t>(address) : std::nullopt);
-  if (!did_it) copy(data, reinterpret_cast<void*>(from));
-  barrier(frame);  // the giver's copies live until all have taken them
+  Deposit& own = deposits_[frame.local_id];
+  if (did_it) {
+    own.list = static_cast<void**>(list.data);
+    const GivenCopies given(node_.services(), list);
+    barrier_with(frame, reinterpret_cast<std::uint64_t>(&given));
+    barrier(frame);  // the giver's copies live until all have taken them
+    return;
+  }
+  const std::uint64_t from = barrier_with(frame, std::nullopt);
+  // The giver's deposit stays as it is until all threads have come to the next barrier.
+  const auto giver = std::ranges::find(deposits_, true, &Deposit::has_word);
+  if (giver != deposits_.end()) {
+    copy(list.data, giver->list);
+  } else {
+    reinterpret_cast<const GivenCopies*>(from)->take(node_.services(), list, copy);
+  }
+  barrier(frame);
 }
 
 std::uint32_t Team::next_section(ThreadFrame& frame, std::uint32_t count) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/base.hpp"
+#include "omp/copy_private.hpp"
 #include "omp/frame.hpp"
 #include "omp/launch/stack_pool.hpp"
 #include "omp/local_runtime.hpp"
@@ -74,8 +75,8 @@ class Team {
   // Whether this thread executes this single construct: the first to come of all. On nodes other
   // than the origin the first thread to come may wait for the origin's answer.
   bool single(ThreadFrame& frame);
-  // Copies the data of the thread with `did_it` to all others by copy(to, from). Two barriers.
-  void copy_private(ThreadFrame& frame, void* data, void (*copy)(void* to, void* from),
+  // Copies the variables of the thread with `did_it` to all others by copy(to, from). Two barriers.
+  void copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void* to, void* from),
                     bool did_it);
   // Combines the private copies of all threads, in the order of global ids. True on global thread
   // 0 only, whose list then has the result; it calls reduce_end() after use. Without `nowait` the

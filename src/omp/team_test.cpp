@@ -71,6 +71,15 @@ class TestServices final : public Services {
 
   Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
   bool code_is_everywhere(const void*) const override { return !late_; }
+  // The origin's flush sees how many of the others' came before it.
+  void flush_output() override {
+    if (flushes_ == nullptr) return;
+    if (fabric_.self() == base::kOrigin) {
+      seen_by_origin_ = flushes_->load(std::memory_order_acquire);
+    } else {
+      flushes_->fetch_add(1, std::memory_order_release);
+    }
+  }
   int help() override { return static_cast<int>(fabric_.poll(8)); }
   ThreadCounters thread_counters() override {
     thread_local std::uint64_t calls = 0;
@@ -81,7 +90,14 @@ class TestServices final : public Services {
     std::abort();
   }
 
+  bool is_managed(const void* address) const override {
+    return !thread_locals_unmanaged_ || thread_local_block(address).empty();
+  }
+
   bool late_ = false;
+  bool thread_locals_unmanaged_ = false;
+  std::atomic<std::uint32_t>* flushes_ = nullptr;
+  std::uint32_t seen_by_origin_ = 0;
 
  private:
   static constexpr Bytes kLength = kStacks * (kStackSize + base::kPageSize);
@@ -129,6 +145,14 @@ class Job {
   Node& origin() { return *parts_[0].node; }
   ThreadRuntime& runtime() { return parts_[0].runtime; }
   TestServices& services() { return *parts_[0].services; }
+
+  void count_flushes(std::atomic<std::uint32_t>& count) {
+    for (Part& part : parts_) part.services->flushes_ = &count;
+  }
+
+  void manage_all_but_thread_locals() {
+    for (Part& part : parts_) part.services->thread_locals_unmanaged_ = true;
+  }
 
   RegionPlan run(Work work, std::vector<void*> words, std::uint32_t threads = 0,
                  std::span<const std::byte> extra = {}) {
@@ -195,6 +219,18 @@ TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
   EXPECT_EQ(records[0].stall_ns, 200 * total());
 }
 
+TEST_P(Teams, WriteTheOutputOfAllNodesBeforeTheRegionEnds) {
+  Job job(nodes(), GetParam().second);
+  std::atomic<std::uint32_t> flushes{0};
+  job.count_flushes(flushes);
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        if (!frame.team->on_origin()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      },
+      {});
+  EXPECT_EQ(job.services().seen_by_origin_, nodes() - 1);
+}
+
 TEST_P(Teams, BarriersKeepAllThreadsTogether) {
   Job job(nodes(), GetParam().second);
   std::atomic<std::uint32_t> arrivals{0};
@@ -225,7 +261,7 @@ TEST_P(Teams, OneThreadExecutesASingleAndCopiesPrivately) {
             count.fetch_add(1);
           }
           frame.team->copy_private(
-              frame, &value,
+              frame, {&value},
               [](void* to, void* from) { *static_cast<int*>(to) = *static_cast<int*>(from); },
               mine);
           EXPECT_EQ(value, round);
@@ -233,6 +269,62 @@ TEST_P(Teams, OneThreadExecutesASingleAndCopiesPrivately) {
       },
       {&winners});
   EXPECT_EQ(winners.load(), 30);
+}
+
+thread_local int given_number;
+thread_local std::string given_text;
+
+TEST_P(Teams, ThreadLocalCopiesReachOtherNodesThroughSharedMemory) {
+  Job job(nodes(), GetParam().second);
+  job.manage_all_but_thread_locals();
+  std::atomic<bool> thread_local_given{false};
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        for (int round = 0; round < 10; ++round) {
+          int* target = nullptr;
+          void* list[] = {&given_number, &given_text, &target, words[0]};
+          const bool mine = frame.team->single(frame);
+          if (mine) {
+            given_number = round;
+            given_text = "round " + std::to_string(round);  // short: it points into itself
+            target = &given_number;  // who takes can see on which thread it was
+          }
+          frame.team->copy_private(
+              frame, {list, std::size(list)},
+              [](void* to, void* from) {
+                void** const target_list = static_cast<void**>(to);
+                void** const source = static_cast<void**>(from);
+                *static_cast<int*>(target_list[0]) = *static_cast<int*>(source[0]);
+                *static_cast<std::string*>(target_list[1]) = *static_cast<std::string*>(source[1]);
+                *static_cast<int**>(target_list[2]) = *static_cast<int**>(source[2]);
+                const bool same_node = source[0] == *static_cast<int**>(source[2]);
+                if (same_node) static_cast<std::atomic<bool>*>(target_list[3])->store(true);
+              },
+              mine);
+          EXPECT_EQ(given_number, round);
+          EXPECT_EQ(given_text, "round " + std::to_string(round));
+        }
+      },
+      {&thread_local_given});
+  // Only threads of the giver's own node may see its thread-local memory.
+  if (GetParam().second == 1) {
+    EXPECT_FALSE(thread_local_given.load());
+  }
+}
+
+TEST(GivenCopies, RefusesPointersToThreadLocals) {
+  thread_local int* pointer = nullptr;
+  const auto give = [] {
+    const auto network = fabric::make_loopback(1);
+    TestServices services(network->fabric(base::kOrigin));
+    services.thread_locals_unmanaged_ = true;
+    pointer = reinterpret_cast<int*>(&pointer);
+    const GivenCopies given(services, {&pointer});
+    given.take(services, {&pointer}, [](void* to, void* from) {
+      *static_cast<int**>(to) = *static_cast<int**>(from);
+    });
+  };
+  EXPECT_DEATH(give(), "copyprivate has copied a pointer to a thread-local");
 }
 
 TEST_P(Teams, ThreadsGoPastSinglesThatOthersWaitIn) {

@@ -127,7 +127,8 @@ AMASIA_ENTRY void __kmpc_copyprivate(Place place, Gtid gtid, std::size_t size, v
                                      Combine copy, std::int32_t did_it) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_copyprivate(place, gtid, size, data, copy, did_it);
-  frame->team->copy_private(*frame, data, copy, did_it != 0);
+  // Flang calls once for each variable, with its address and size 0.
+  frame->team->copy_private(*frame, {data, size / sizeof(void*)}, copy, did_it != 0);
 }
 
 // The caller copies, and then comes to a barrier of its own.

@@ -64,6 +64,11 @@ __attribute__((constructor(102))) void register_handlers() {
 pid_t fork_with_copies() {
   static constinit Real<pid_t()> real{"fork"};
   if (!process.managed || process.is_child) return real();
+  if (process.space.self() != base::kOrigin) {
+    base::log_line(base::LogLevel::kWarning, "fork is possible on node 0 only and fails here");
+    errno = EPERM;
+    return -1;
+  }
   pid_t child = -1;
   int error = 0;
   // Parent and child return to the same managed stack: by then the child has its own.

@@ -71,6 +71,14 @@ class EndWithLastThread {
   bool returned = false;
 };
 
+void delegate_calls_of_program() {
+  NodeProcess* const node = process.node.load(std::memory_order_relaxed);
+  if (node == nullptr) return;
+  if (const Status caught = node->delegate_calls(); !caught.ok()) {
+    fail_start(caught.error().message);
+  }
+}
+
 int node_main(int count, char** values, char** environment) {
   return_signals();
   if (process.membership != nullptr) {
@@ -89,6 +97,7 @@ int node_main(int count, char** values, char** environment) {
   const MainArguments arguments = copy_arguments(process.heap, {count, values, environment});
   publish_environment();
   return_descriptors();
+  delegate_calls_of_program();
   EndWithLastThread guard;
   const dsm::AddressRange stack = plan_stacks(process.space.stacks(process.space.self())).main;
   const int result = run_main(stack, program_main, arguments);

@@ -73,6 +73,21 @@ void wait_for_program_threads() noexcept {
   }
 }
 
+void run_on_program_thread(void (*function)(void*), void* argument) noexcept {
+  static constinit Real<Create> real{"pthread_create"};
+  struct Call {
+    void (*function)(void*);
+    void* argument;
+  } call{function, argument};
+  pthread_t thread{};
+  const auto routine = [](void* given) -> void* {
+    static_cast<Call*>(given)->function(static_cast<Call*>(given)->argument);
+    return nullptr;
+  };
+  AMASIA_CHECK(real(&thread, nullptr, routine, &call) == 0, "no thread to serve regions on");
+  pthread_join(thread, nullptr);
+}
+
 void real_exit_now(int status) noexcept {
   for (;;) syscall(SYS_exit_group, status);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/launch/node_process.hpp"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,11 +14,17 @@
 #include "omp/launch/image.hpp"
 #include "omp/launch/main_stack.hpp"
 #include "omp/launch/threads.hpp"
+#include "omp/real.hpp"
 
 namespace amasia::omp {
 namespace {
 
-constexpr Nanos kStartTimeout = 60 * base::kSecond;
+// More than the threads of a node, their stacks and the runtime's mappings take; 63 times it fits
+// between managed memory and the libraries.
+constexpr Bytes kAddressGap = 4 * base::kGiB;
+constexpr int kMostArenas = 64;
+// How long the origin waits at the end for a node's statistics.
+constexpr Nanos kStatisticsTimeout = 2 * base::kSecond;
 
 // The engine's helper object of a thread, which lives from begin_help to end_help.
 struct alignas(dsm::Engine::Helping) HelpingMemory {
@@ -28,6 +35,12 @@ thread_local dsm::Engine::Helping* helping = nullptr;
 thread_local dsm::ThreadSlot* thread_slot = nullptr;
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
+
+const char* transports_of(const base::Options& options) {
+  // Nodes in network namespaces of their own stand for hosts, which share no memory.
+  if (options.netns || options.transport == base::Transport::kTcp) return "tcp";
+  return options.transport == base::Transport::kShared ? "shm" : "";
+}
 
 std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
@@ -60,11 +73,15 @@ Status NodeProcess::connect() {
   if (!bootstrap.ok()) return bootstrap.error();
   bootstrap_ = std::move(bootstrap).value();
   if (const Status same = agree_on_image(*bootstrap_); !same.ok()) return same.error();
-  auto fabric = fabric::connect_ucx(*bootstrap_, fabric::UcxSettings{});
+  fabric::UcxSettings settings;
+  settings.transports = transports_of(options());
+  settings.connect_timeout = start_timeout();
+  auto fabric = fabric::connect_ucx(*bootstrap_, settings);
   if (!fabric.ok()) return fabric.error();
   fabric_ = std::move(fabric).value();
   fabric_->set_peer_lost_handler(this);
   fabric_->set_handler(kProcessFirst, kProcessLast, this);
+  delegation_ = delegate::make_delegation(*fabric_);
   foreign_blocks_ = std::make_unique<dsm::ForeignBlocks>(process_.space, process_.heap, *fabric_);
   if (origin_) {
     sink_ = std::make_unique<OutputSink>(*fabric_);
@@ -81,11 +98,12 @@ Status NodeProcess::agree_on_image(fabric::Bootstrap& bootstrap) {
   if (const Status put = bootstrap.put("image", bytes_of_text(mine)); !put.ok()) {
     return put.error();
   }
-  const std::uint32_t cores = os::allowed_core_count();
+  const auto chosen = static_cast<std::uint32_t>(options().threads);
+  const std::uint32_t cores = chosen != 0 ? chosen : os::allowed_core_count();
   if (const Status put = bootstrap.put("cores", fabric::bytes_of(cores)); !put.ok()) {
     return put.error();
   }
-  if (const Status met = bootstrap.fence(kStartTimeout); !met.ok()) return met.error();
+  if (const Status met = bootstrap.fence(start_timeout()); !met.ok()) return met.error();
   if (origin_) return base::ok();
   auto theirs = bootstrap.get(base::kOrigin, "image");
   if (!theirs.ok()) return theirs.error();
@@ -96,6 +114,8 @@ Status NodeProcess::agree_on_image(fabric::Bootstrap& bootstrap) {
 
 void NodeProcess::make_node() {
   NodeSettings settings;
+  settings.spin_between_regions = options().spin_us * base::kMicrosecond;
+  settings.watchdog = options().watchdog_s * base::kSecond;
   for (std::uint16_t i = 0; i < fabric_->node_count(); ++i) {
     std::uint32_t cores = 1;
     if (auto told = bootstrap_->get(NodeId{i}, "cores");
@@ -130,24 +150,60 @@ Status NodeProcess::share_globals() {
 Status NodeProcess::run_engine() {
   dsm::Engine::Settings settings;
   settings.observer = this;
+  settings.spin_limit = options().spin_us * base::kMicrosecond;
+  settings.read_ahead_pages = static_cast<std::uint32_t>(options().read_ahead_pages);
+  settings.watchdog_period = options().watchdog_s * base::kSecond;
   auto engine = dsm::Engine::make(process_.space, *fabric_, settings);
   if (!engine.ok()) return engine.error();
   engine_ = std::move(engine).value();
   return engine_->start();
 }
 
+Status NodeProcess::delegate_calls() {
+  std::vector<os::AddressRange> managed{{process_.arenas.begin, process_.arenas.end}};
+  auto globals = global_ranges(process_.objects);
+  if (!globals.ok()) return globals.error();
+  for (const dsm::AddressRange& range : globals.value()) {
+    managed.push_back({range.begin, range.end});
+  }
+  const Status caught = delegate::delegate_this_thread(*delegation_, origin_, managed);
+  process_.catches_calls = caught.ok();
+  return caught;
+}
+
 void NodeProcess::serve() {
-  node_->serve();
+  // A stream's lock knows its owner by the address of the thread's control block. Images are alike,
+  // so the main threads of all nodes would be one owner; what is mapped after this gap lies at
+  // another address on each node, the control blocks of this thread and of its teams among it.
+  const Status apart = os::keep_addresses_apart(process_.space.self().value * kAddressGap);
+  if (!apart.ok()) abort_job(apart.error().message);
+  run_on_program_thread(
+      [](void* self) { static_cast<NodeProcess*>(self)->serve_regions(); }, this);
   ending_.store(true, std::memory_order_relaxed);
   source_.reset();
+  if (wants_statistics()) {
+    fabric_->send(base::kOrigin, kNodeStatistics, fabric::bytes_of(own_statistics()));
+  }
   engine_->shutdown();
   fabric_.reset();
+}
+
+void NodeProcess::serve_regions() {
+  // The OpenMP runtime reads what it wants to know of this node's cores before calls are caught.
+  static constinit Real<int()> real_max_threads{"omp_get_max_threads"};
+  if (const auto max_threads = real_max_threads.find(); max_threads != nullptr) max_threads();
+  // So does the C library's allocator, when it decides how many arenas to have: its answer must not
+  // need memory. A limit of our own spares it the question.
+  mallopt(M_ARENA_MAX, kMostArenas);
+  if (const Status caught = delegate_calls(); !caught.ok()) abort_job(caught.error().message);
+  node_->serve();
 }
 
 void NodeProcess::end_in_order() {
   ending_.store(true, std::memory_order_relaxed);
   process_.membership->finishing();
   node_->shutdown();
+  if (wants_statistics()) report_statistics();
   engine_->shutdown();
   fabric_.reset();
 }
@@ -163,6 +219,67 @@ void NodeProcess::end_job_from_here(int status, bool immediate) {
 
 void NodeProcess::finish_output() {
   if (sink_ != nullptr) sink_->finish();
+}
+
+base::NodeStatistics NodeProcess::own_statistics() const {
+  const dsm::Statistics memory = engine_->statistics();
+  const fabric::Statistics messages = fabric_->statistics();
+  base::NodeStatistics own;
+  own.id = process_.space.self().value;
+  own.pid = static_cast<std::uint32_t>(process_.id);
+  own.faults_read = memory.faults_read;
+  own.faults_write = memory.faults_write;
+  own.faults_upgrade = memory.faults_upgrade;
+  own.pages_in = memory.pages_in;
+  own.pages_out = memory.pages_out;
+  own.bytes_in = messages.bytes_in;
+  own.bytes_out = messages.bytes_out;
+  own.messages = messages.messages_out;
+  own.stall_ns = memory.stall_ns;
+  return own;
+}
+
+void NodeProcess::report_statistics() {
+  base::JobStatistics job;
+  job.nodes.resize(fabric_->node_count());
+  job.nodes[0] = own_statistics();
+  const std::uint32_t others = fabric_->node_count() - 1;
+  const Nanos deadline = os::monotonic_now() + kStatisticsTimeout;
+  for (;;) {
+    const std::uint32_t told = told_.load(std::memory_order_acquire);
+    const Nanos left = deadline - os::monotonic_now();
+    if (told >= others || left <= 0) break;
+    os::futex_wait(told_, told, left);
+  }
+  for (std::uint16_t i = 1; i <= others; ++i) {
+    job.nodes[i] = statistics_[i];
+    job.nodes[i].id = i;
+  }
+  for (const RegionRecord& record : node_->region_records()) {
+    base::RegionStatistics region;
+    region.set_site(record.site);
+    if (record.runs_single != 0) region.set_single_node_reason(text_of(record.single_reason));
+    region.runs = record.runs;
+    region.single_node_runs = record.runs_single;
+    region.nodes = record.nodes;
+    region.faults = record.faults;
+    region.stall_ns = record.stall_ns;
+    region.elapsed_ns = record.elapsed_ns;
+    job.regions.push_back(region);
+  }
+  if (const Status written = launch::write_statistics(options().stats, job); !written.ok()) {
+    base::log_line(base::LogLevel::kError, "{}", written.error().message);
+  }
+}
+
+void* NodeProcess::allocate_shared(Bytes size) {
+  const AllocationScope managed(AllocationMode::kManaged);
+  return Services::allocate_shared(size);
+}
+
+void NodeProcess::free_shared(void* block) {
+  const AllocationScope managed(AllocationMode::kManaged);
+  Services::free_shared(block);
 }
 
 bool NodeProcess::code_is_everywhere(const void* code) const {
@@ -208,6 +325,14 @@ void NodeProcess::on_peer_lost(NodeId peer, std::string_view why) {
 }
 
 void NodeProcess::on_message(const fabric::Incoming& message) {
+  base::NodeStatistics told;
+  if (message.type == kNodeStatistics && message.body.size() == sizeof told && origin_) {
+    std::memcpy(&told, message.body.data(), sizeof told);
+    statistics_[message.from.value] = told;
+    told_.fetch_add(1, std::memory_order_release);
+    os::futex_wake(told_, 1);
+    return;
+  }
   EndJob end;
   if (message.type != kEndJob || message.body.size() != sizeof end || !origin_) return;
   std::memcpy(&end, message.body.data(), sizeof end);

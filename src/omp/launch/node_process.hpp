@@ -3,11 +3,13 @@
 // and ended in the opposite one.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
 
 #include "base/base.hpp"
+#include "delegate/delegate.hpp"
 #include "dsm/dsm.hpp"
 #include "fabric/fabric.hpp"
 #include "omp/launch/output.hpp"
@@ -20,10 +22,11 @@
 
 namespace amasia::omp {
 
-// kEndJob: from a node where the program called exit, to the origin; kNodeEnds: the answer to a
-// worker that has asked nothing more is left out: its process ends with the origin's shutdown.
+// kEndJob: from a node where the program called exit, to the origin. kNodeStatistics: from a node
+// that leaves in order, to the origin, if the user wants to see them.
 inline constexpr fabric::MessageType kProcessFirst = 0x320, kProcessLast = 0x32f;
 inline constexpr fabric::MessageType kEndJob = 0x320;
+inline constexpr fabric::MessageType kNodeStatistics = 0x321;
 
 struct EndJob {
   std::int32_t status = 0;
@@ -46,6 +49,9 @@ class NodeProcess final : public Services,
 
   // On the nodes other than the origin, main thread: serves until the origin ends the job.
   void serve();
+  // The calling thread, and those it starts, execute the program from here on: what only the
+  // origin's kernel can answer is asked there (delegate). An error where the system refuses it.
+  Status delegate_calls();
   // On the origin, when the program's own end has been run: tells the others, waits until they
   // need nothing more from this node. Runtime section.
   void end_in_order();
@@ -56,6 +62,8 @@ class NodeProcess final : public Services,
   void finish_output();
 
   Result<ManagedStack> acquire_stack() override { return team_stacks_.acquire(); }
+  void* allocate_shared(Bytes size) override;
+  void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   bool code_is_everywhere(const void* code) const override;
   void flush_output() override;
@@ -71,17 +79,25 @@ class NodeProcess final : public Services,
 
  private:
   explicit NodeProcess(Process& owner);
+  void serve_regions();
   Status connect();
   Status share_globals();
   Status run_engine();
   Status agree_on_image(fabric::Bootstrap& bootstrap);
   void make_node();
+  base::NodeStatistics own_statistics() const;
+  void report_statistics();
+
+  const base::Options& options() const { return *process_.options; }
+  bool wants_statistics() const { return !options().stats.empty(); }
+  Nanos start_timeout() const { return options().start_timeout_s * base::kSecond; }
 
   Process& process_;
   const bool origin_;
   StackPool team_stacks_;
   std::unique_ptr<fabric::Bootstrap> bootstrap_;
   std::unique_ptr<fabric::Fabric> fabric_;
+  std::unique_ptr<delegate::Delegation> delegation_;
   std::unique_ptr<dsm::ForeignBlocks> foreign_blocks_;
   std::unique_ptr<dsm::Engine> engine_;
   std::unique_ptr<Node> node_;
@@ -89,6 +105,9 @@ class NodeProcess final : public Services,
   std::unique_ptr<LockService> locks_;
   std::unique_ptr<OutputSource> source_;  // not on the origin
   std::unique_ptr<OutputSink> sink_;      // on the origin
+  // What other nodes told at their end: written by the handler, before the release of told_.
+  std::array<base::NodeStatistics, base::kMaxNodes> statistics_;
+  std::atomic<std::uint32_t> told_{0};
   // Set before peers leave in order; relaxed: a loss seen a moment too early is only reported.
   std::atomic<bool> ending_{false};
 };

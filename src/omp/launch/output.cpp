@@ -39,7 +39,7 @@ std::string LineAssembler::take_rest(NodeId source, Stream stream) {
 }
 
 OutputSource::OutputSource(fabric::Fabric& fabric, os::Descriptor log)
-    : fabric_(fabric), log_(std::move(log)), buffer_(kChunk) {}
+    : fabric_(fabric), standard_(stdout), log_(std::move(log)), buffer_(kChunk) {}
 
 Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fabric) {
   os::Descriptor log(fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64));
@@ -63,7 +63,6 @@ Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fab
 
 OutputSource::~OutputSource() {
   if (!thread_.joinable()) return;
-  flush();
   stop_.raise();
   thread_.join();
 }
@@ -79,7 +78,7 @@ void OutputSource::pump() {
 }
 
 void OutputSource::flush() {
-  std::fflush(stdout);
+  std::fflush(standard_);
   os::in_runtime_section([this] {
     os::MutexLock lock(mutex_);
     for (std::size_t stream = 0; stream < kStreams; ++stream) {

@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <deque>
 #include <memory>
 #include <string>
@@ -56,6 +57,7 @@ class OutputSource {
   // Makes descriptors 1 and 2 of this process pipes, and keeps what 2 was for the log. Before
   // the program's main, with what was printed before discarded by the caller.
   static Result<std::unique_ptr<OutputSource>> redirect(fabric::Fabric& fabric);
+  // Ends the thread. What was not flushed is lost: by then the origin may have ended.
   ~OutputSource();
   OutputSource(const OutputSource&) = delete;
   OutputSource& operator=(const OutputSource&) = delete;
@@ -74,6 +76,9 @@ class OutputSource {
   void drain_locked(std::size_t stream);
 
   fabric::Fabric& fabric_;
+  // Read once, before globals are managed: the variable `stdout` mostly lies in the executable
+  // (copy relocation), so that reading it could wait for a page of a node that has ended.
+  std::FILE* const standard_;
   os::Descriptor log_;
   std::array<os::Descriptor, kStreams> pipes_;  // the reading ends
   os::Wakeup stop_;

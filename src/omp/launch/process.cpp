@@ -12,6 +12,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "delegate/delegate.hpp"
+
 namespace amasia::omp {
 
 constinit Process process;
@@ -75,13 +77,9 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
   }
 }
 
-// Descriptors are numbers of one process, but they are kept in streams, which all nodes share. So
-// nodes use different numbers, and what is another node's number is here a descriptor that cannot
-// be read or written: EBADF, instead of some other file. The origin has the numbers of a plain run:
-// the runtime's own descriptors lie above kFirstOfRuntime there.
+// The program's descriptors are the origin's (delegate), which has the numbers of a plain run: the
+// runtime's own lie above kFirstOfRuntime there, and above all of the program's on other nodes.
 constexpr int kFirstOfRuntime = 64;
-constexpr int kOfOrigin = 256;  // the origin's numbers are below, then 64 for each further node
-constexpr int kOfOtherNode = 64;
 
 void reserve_descriptors_below(int limit) noexcept {
   rlimit files{};
@@ -101,6 +99,16 @@ void mute() noexcept {
   if (null < 0) fail_start("cannot open /dev/null");
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) dup2(null, stream);
   if (null > STDERR_FILENO) close(null);
+}
+
+// The launcher passes its options on as variables, checked already.
+void read_options() noexcept {
+  auto* const options = new base::Options;
+  if (const Status parsed = base::parse_environment(environ, *options); !parsed.ok()) {
+    fail_start(parsed.error().message);
+  }
+  base::set_log_level(options->log_level);
+  process.options = options;
 }
 
 }  // namespace
@@ -147,14 +155,21 @@ void early_start(char** environment) noexcept {
     }
     if (!joined.value().has_value()) return return_descriptors();
     process.membership = new launch::Membership(std::move(*joined.value()));
+    read_options();
   }
   clean_environment();
   const NodeId self = alone ? base::kOrigin : process.membership->self();
-  base::set_log_identity(self.value, fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 64));
-  if (self != base::kOrigin) {
-    mute();
-    reserve_descriptors_below(kOfOrigin + (self.value - 1) * kOfOtherNode);
+  const bool origin = self == base::kOrigin;
+  if (!origin) reserve_descriptors_below(delegate::kLastProgramDescriptor + 1);
+  const int first_own = origin ? kFirstOfRuntime : delegate::kLastProgramDescriptor + 1;
+  const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, first_own);
+  if (log < 0) {
+    fail_start(fmt::format("the limit of open files is too low: descriptor {} cannot be used",
+                           first_own));
   }
+  base::set_log_identity(self.value, log);
+  if (!origin) mute();
+  os::randomise_addresses_of_children();
   make_memory(self, alone ? 1 : process.membership->node_count());
   process.id = getpid();
   process.managed = true;

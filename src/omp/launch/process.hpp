@@ -24,6 +24,7 @@ struct Process {
   // True from early_start on, if this process is a node: memory is managed. False for ever else,
   // and in children of fork(), which keep what they have but are no node.
   bool managed = false;
+  bool catches_calls = false;  // SIGSYS is ours; set before main and before regions, never unset
   bool is_child = false;
   int id = 0;  // as the kernel numbers processes; another number: a child of vfork
   dsm::AddressSpace space;
@@ -31,6 +32,7 @@ struct Process {
   dsm::Heap heap;
   ObjectTable objects;
   launch::Membership* membership = nullptr;  // nullptr: managed alone, without a launcher
+  const base::Options* options = nullptr;    // set with membership
   // The rest of the node; set before main. Release when set, acquire by other threads' frees.
   std::atomic<NodeProcess*> node{nullptr};
 };

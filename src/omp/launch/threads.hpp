@@ -9,5 +9,8 @@ void wait_for_program_threads() noexcept;
 
 // The _exit of the kernel: no handler of ours is asked.
 [[noreturn]] void real_exit_now(int status) noexcept;
+// Runs `function(argument)` on a new thread that counts as one of the program's, as far as its
+// stack and its allocations go, and waits for its end. Aborts if the system has no thread to give.
+void run_on_program_thread(void (*function)(void*), void* argument) noexcept;
 
 }  // namespace amasia::omp

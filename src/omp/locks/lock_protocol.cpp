@@ -108,6 +108,19 @@ void release(LockLocal& lock, const LockSite& site, LockEffects& effects) {
   }
 }
 
+// The lock was unset on node `from`. The thread that set it may be another node's: the program has
+// seen to it that it has set it, and until this message comes to it nobody else can get the lock,
+// so whichever node holds it is the one that is meant.
+void unset(LockLocal& lock, const LockSite& site, NodeId from, LockEffects& effects) {
+  if (lock.held) return release(lock, site, effects);
+  const NodeId next{static_cast<NodeId::representation>((site.self.value + 1u) % site.node_count)};
+  if (next == from) {
+    effects.tell(Kind::kNobodyHolds);
+  } else {
+    effects.send(LockEventKind::kUnset, next, from);
+  }
+}
+
 void token_arrived(LockLocal& lock, const LockSite& site, LockEffects& effects) {
   const bool tried = lock.token == Token::kTrying;
   change_token(lock, tried ? Token::kTrying : Token::kRequested, Token::kHere);
@@ -213,7 +226,8 @@ void step_lock_local(LockLocal& lock, const LockSite& site, LockEvent event,
     case LockEventKind::kAcquire: acquire(lock, site, effects); break;
     case LockEventKind::kRetry: retry(lock, effects); break;
     case LockEventKind::kTry: attempt(lock, site, effects); break;
-    case LockEventKind::kRelease: release(lock, site, effects); break;
+    case LockEventKind::kRelease: unset(lock, site, site.self, effects); break;
+    case LockEventKind::kUnset: unset(lock, site, event.node, effects); break;
     case LockEventKind::kRecall:
       if (lock.token == Token::kAbsent) request_try(lock, site, effects);
       break;

@@ -64,6 +64,7 @@ struct LockSite {
   // after 16 keeps the nodes fair to each other at a small part of the throughput.
   std::uint16_t hand_over_bound = 16;
   std::uint16_t barge_bound = 64;
+  std::uint32_t node_count = 1;
 };
 
 enum class LockEventKind : std::uint8_t {
@@ -71,13 +72,14 @@ enum class LockEventKind : std::uint8_t {
   kAcquire,   // block until the lock is the thread's
   kRetry,     // of the first waiting thread, after kWakeWaiter: take it if it still is free
   kTry,       // take it if it is free
-  kRelease,   // by the thread that has it
+  kRelease,   // by the thread that has it, or one that acts for it on whatever node
   kRecall,    // at the home: try to fetch an unused lock's token, so that it can be forgotten
   // messages to a node
   kForward,     // from home: `node` comes after you
   kForwardTry,  // from home: give `node` the token if you do not use it
   kToken,       // from the previous node
   kTryFailed,   // from the tail: somebody uses the lock
+  kUnset,       // round the nodes, from `node`, where the lock was unset and is not held
   // messages to the home
   kRequest,     // from `node`
   kTryRequest,  // from `node`
@@ -99,6 +101,7 @@ struct LockEffect {
     kGrantWaiter,  // the first of the waiting threads has the lock
     kGrantTry,     // the first of the trying threads has the lock
     kRefuseTries,  // the (other) trying threads' tries failed
+    kNobodyHolds,  // an unset has been to all nodes, and no thread has the lock
   };
   Kind kind;
   LockEventKind message{};

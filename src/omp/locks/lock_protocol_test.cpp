@@ -38,10 +38,13 @@ enum class Bug {
   kGrantLost,
   kWakeLost,
   kBargingWithoutBound,
+  kUnsetStopsHalfway,
+  kUnsetTakenTwice,
   kCount,
 };
 
-enum class Thread : char { kIdle, kWaiting, kTrying, kHolding };
+// kUnset: it holds the lock, and a thread of another node has unset it.
+enum class Thread : char { kIdle, kWaiting, kTrying, kHolding, kUnset };
 
 struct Message {
   LockEventKind kind{};
@@ -121,6 +124,7 @@ struct Scope {
   std::uint32_t nodes = 2;
   bool barging = true;
   bool tries = true;
+  bool unsets_elsewhere = false;
 };
 
 class Model {
@@ -177,6 +181,9 @@ class Model {
           if (scope_.tries) all.push_back({call(world, n, t, LockEventKind::kTry), true});
         } else if (world.threads[n][t] == Thread::kHolding) {
           all.push_back({call(world, n, t, LockEventKind::kRelease), false});
+          for (std::uint8_t m = 0; scope_.unsets_elsewhere && m < world.nodes; ++m) {
+            if (m != n) all.push_back({unset_elsewhere(world, n, t, m), false});
+          }
         }
       }
       if (world.woken[n]) all.push_back({retry(world, n), false});
@@ -207,6 +214,12 @@ class Model {
       thread = Thread::kIdle;
     }
     step_node(world, n, {kind, NodeId{n}}, t);
+    return world;
+  }
+
+  World unset_elsewhere(World world, std::uint8_t n, std::uint8_t t, std::uint8_t where) {
+    world.threads[n][t] = Thread::kUnset;
+    step_node(world, where, {LockEventKind::kRelease, NodeId{where}}, kThreads);
     return world;
   }
 
@@ -257,14 +270,22 @@ class Model {
     LockLocal& lock = world.local[n];
     const LockLocal before = lock;
     LockEffects effects;
-    LockSite site{NodeId{n}, base::kOrigin, kBound, barge_bound()};
+    LockSite site{NodeId{n}, base::kOrigin, kBound, barge_bound(), scope_.nodes};
     if (bug_ == Bug::kBargingWithoutBound) site.barge_bound = 5;
     if (bug_ == Bug::kHandOverWithoutBound) site.hand_over_bound = 3;
     if (bug_ == Bug::kTryTakesHeldLock && event.kind == LockEventKind::kTry) lock.held = false;
     if (bug_ == Bug::kTokenLeavesWhileHeld && event.kind == LockEventKind::kForward) {
       lock.held = false;
     }
+    const bool unset = event.kind == LockEventKind::kUnset;
+    if (bug_ == Bug::kUnsetStopsHalfway && unset && !lock.held) return;
     step_lock_local(lock, site, event, effects);
+    if (unset && before.held) {
+      for (Thread& thread : world.threads[n]) {
+        if (thread == Thread::kUnset) thread = Thread::kIdle;
+      }
+      if (bug_ == Bug::kUnsetTakenTwice) effects.send(LockEventKind::kUnset, NodeId{0}, NodeId{n});
+    }
     if (bug_ == Bug::kNextForgotten && event.kind == LockEventKind::kForward) {
       lock.next_known = false;
     }
@@ -326,6 +347,9 @@ class Model {
             settle_first(world, n, world.trying[n], Thread::kIdle);
           }
           break;
+        case Kind::kNobodyHolds:
+          finding_ = "an unset passes by the thread that holds the lock";
+          break;
       }
     }
   }
@@ -369,7 +393,7 @@ class Model {
     for (std::uint32_t n = 0; n < world.nodes; ++n) {
       tokens += world.local[n].token == LockLocal::Token::kHere;
       int here = 0;
-      for (const Thread t : world.threads[n]) here += t == Thread::kHolding;
+      for (const Thread t : world.threads[n]) here += t == Thread::kHolding || t == Thread::kUnset;
       holding += here;
       if ((here > 0) != world.local[n].held) return "the node's view of its holder is wrong";
       if (world.local[n].waiting != world.waiting[n].size()) return "a waiter is not counted";
@@ -435,6 +459,11 @@ TEST(LockProtocol, IsRightInEveryInterleavingOfThreeNodes) {
   expect_right({.nodes = 3, .barging = false, .tries = true}, 469369u);
 }
 
+TEST(LockProtocol, IsRightWhenOtherNodesUnset) {
+  expect_right({.nodes = 2, .unsets_elsewhere = true}, 26572u);
+  expect_right({.nodes = 3, .barging = false, .tries = false, .unsets_elsewhere = true}, 32139u);
+}
+
 // True if the exploration finds something wrong or one of the core's own checks ends it. In a
 // child, because a check aborts.
 bool caught(Bug bug, Scope scope) {
@@ -452,9 +481,11 @@ bool caught(Bug bug, Scope scope) {
 }
 
 TEST(LockProtocol, EveryPlantedBugIsCaught) {
+  constexpr Scope kUnsets{.nodes = 3, .barging = false, .tries = false, .unsets_elsewhere = true};
   for (int bug = 1; bug < static_cast<int>(Bug::kCount); ++bug) {
     EXPECT_TRUE(caught(static_cast<Bug>(bug), {.nodes = 2}) ||
-                caught(static_cast<Bug>(bug), {.nodes = 3, .barging = false}))
+                caught(static_cast<Bug>(bug), {.nodes = 3, .barging = false}) ||
+                caught(static_cast<Bug>(bug), kUnsets))
         << "bug " << bug;
   }
   EXPECT_FALSE(caught(Bug::kNone, {.nodes = 2}));

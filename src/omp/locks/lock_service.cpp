@@ -83,6 +83,7 @@ struct LockService::Pending {
   std::size_t send_count = 0;
   bool caller_granted = false;
   bool caller_refused = false;
+  bool nobody_holds = false;
 
   void send(NodeId to, LockKey key, LockEventKind kind, NodeId subject) {
     AMASIA_CHECK(send_count < sends.size(), "a step's messages are bounded");
@@ -130,6 +131,7 @@ LockSite LockService::site_of(LockKey key) const {
   LockSite site;
   site.self = fabric_.self();
   site.home = home_of_(key);
+  site.node_count = fabric_.node_count();
   return site;
 }
 
@@ -184,6 +186,7 @@ void LockService::step(Entry& entry, LockKey key, LockEvent event, Waiter* calle
       case LockEffect::Kind::kRefuseTries:
         while (entry.trying.first != nullptr) tell(entry.trying.pop(), Waiter::kRefused);
         break;
+      case LockEffect::Kind::kNobodyHolds: pending.nobody_holds = true; break;
     }
   }
 }
@@ -297,22 +300,21 @@ std::uint32_t LockService::do_try(LockKey key) {
 
 std::uint32_t LockService::do_release(LockKey key) {
   Pending pending;
-  bool held = false;
   {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    Entry& entry = entry_of(shard, key);
-    held = entry.local.held;
-    if (held) step(entry, key, {LockEventKind::kRelease, fabric_.self()}, nullptr, pending);
+    const LockEvent event{LockEventKind::kRelease, fabric_.self()};
+    step(entry_of(shard, key), key, event, nullptr, pending);
   }
-  if (!held) {
-    services_.abort_job(fmt::format(
-        "a lock at {:#x} was unset on node {}, where no thread has set it: OpenMP wants a lock to "
-        "be unset by the task that set it",
-        key, fabric_.self().value));
-  }
+  if (pending.nobody_holds) end_with_unset_of_free_lock(key, fabric_.self());
   carry_out(pending);
   return 1;
+}
+
+void LockService::end_with_unset_of_free_lock(LockKey key, NodeId node) {
+  services_.abort_job(fmt::format(
+      "a lock at {:#x} was unset on node {}, but no thread of the program has set it", key,
+      node.value));
 }
 
 // The new depth if the calling thread owns the nest lock, else 0.
@@ -409,12 +411,18 @@ void LockService::on_message(const fabric::Incoming& message) {
       step_home(entry, wire.key, event, pending);
     } else {
       shard.tokens_fetched += wire.kind == LockEventKind::kToken ? 1 : 0;
+      if (wire.kind == LockEventKind::kUnset && entry.depth > 1) {
+        --entry.depth;
+        return;
+      }
+      if (wire.kind == LockEventKind::kUnset) entry.depth = 0;
       step(entry, wire.key, event, nullptr, pending);
     }
     // What a message has brought to rest need not be remembered: beside a message, making the entry
     // again costs nothing.
     if (resting(entry, wire.key)) shard.entries.erase(wire.key);
   }
+  if (pending.nobody_holds) end_with_unset_of_free_lock(wire.key, NodeId{wire.node});
   carry_out(pending);
 }
 

@@ -55,8 +55,9 @@ class LockService final : public fabric::Handler {
   // try_acquire() at most for a message to a further node and back.
   void acquire(LockKey key);
   bool try_acquire(LockKey key);
-  // By the thread that has the lock (or, inside a node, by one that acts for it). Ends the job
-  // with a sentence if no thread of this node has it.
+  // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets
+  // programs do so. Does not wait; released on another node, the lock is free a message later. Ends
+  // the job with a sentence if no thread has the lock.
   void release(LockKey key);
 
   // Locks that their owner may take again. The owner is the calling thread, together with `region`,
@@ -90,6 +91,7 @@ class LockService final : public fabric::Handler {
   void step(Entry& entry, LockKey key, LockEvent event, Waiter* caller, Pending& pending);
   void step_home(Entry& entry, LockKey key, LockEvent event, Pending& pending);
   void carry_out(const Pending& pending);
+  void end_with_unset_of_free_lock(LockKey key, NodeId node);
   void drop_idle_entries(Shard& shard);
   bool resting(const Entry& entry, LockKey key) const;
   void wait(LockKey key, Waiter& waiter);

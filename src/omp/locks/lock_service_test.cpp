@@ -130,6 +130,34 @@ TEST(LockService, ForgottenLocksLeaveNothing) {
   }
 }
 
+// sox hands locks from thread to thread.
+TEST(LockService, AnotherNodesThreadMayUnsetALock) {
+  Job job(3);
+  std::array<std::uint64_t, 4> counts{};
+  for (std::uint32_t round = 0; round < 300; ++round) {
+    const LockKey key = 8 + round % counts.size();
+    job.on(round % 3).acquire(key);
+    EXPECT_FALSE(job.on((round + 1) % 3).try_acquire(key));
+    ++counts[round % counts.size()];
+    job.on((round / 3) % 3).release(key);
+    // Another thread gets it although the release is still on its way.
+    job.on((round + 2) % 3).acquire(key);
+    ++counts[round % counts.size()];
+    job.on((round + 1) % 3).release(key);
+  }
+  for (const auto count : counts) EXPECT_EQ(count, 150u);
+}
+
+TEST(LockService, AnotherNodesThreadMayUnsetANestLock) {
+  Job job(2);
+  EXPECT_EQ(job.on(0).acquire_nested(9), 1u);
+  EXPECT_EQ(job.on(0).acquire_nested(9), 2u);
+  job.on(1).release_nested(9);
+  job.on(1).release_nested(9);
+  EXPECT_EQ(job.on(1).acquire_nested(9), 1u);
+  EXPECT_EQ(job.on(1).release_nested(9), 0u);
+}
+
 TEST(LockServiceDeathTest, UnsettingWhatNobodySetEndsTheJobWithASentence) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_DEATH(
@@ -137,7 +165,14 @@ TEST(LockServiceDeathTest, UnsettingWhatNobodySetEndsTheJobWithASentence) {
         Job job(1);
         job.on(0).release(5);
       },
-      "lock at 0x5 was unset on node 0, where no thread has set it");
+      "lock at 0x5 was unset on node 0, but no thread of the program has set it");
+  EXPECT_DEATH(
+      {
+        Job job(3);
+        job.on(1).release(5);
+        std::this_thread::sleep_for(std::chrono::seconds(10));
+      },
+      "lock at 0x5 was unset on node 1, but no thread of the program has set it");
 }
 
 }  // namespace
