@@ -3,6 +3,9 @@
 # settings come from us alone (no MALLOC_CONF, no /etc/malloc.conf): those are for the program's own jemalloc.
 find_library(AMASIA_JEMALLOC_ARCHIVE NAMES libjemalloc_pic.a REQUIRED)
 find_path(AMASIA_JEMALLOC_INCLUDE jemalloc/jemalloc.h REQUIRED)
+# The GNU tools whichever compiler is used: ld.lld, which CMake takes with clang, links nothing from an archive alone.
+find_program(AMASIA_GNU_LD NAMES ld.bfd ld REQUIRED)
+find_program(AMASIA_GNU_OBJCOPY NAMES objcopy REQUIRED)
 
 set(jemalloc_object ${CMAKE_BINARY_DIR}/jemalloc/amasia_jemalloc.o)
 set(jemalloc_archive ${CMAKE_BINARY_DIR}/jemalloc/libamasia_jemalloc.a)
@@ -24,10 +27,10 @@ endforeach()
 add_custom_command(
   OUTPUT ${jemalloc_archive}
   COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/jemalloc
-  COMMAND ${CMAKE_LINKER} -r ${jemalloc_wanted} -o ${jemalloc_object} ${AMASIA_JEMALLOC_ARCHIVE}
+  COMMAND ${AMASIA_GNU_LD} -r ${jemalloc_wanted} -o ${jemalloc_object} ${AMASIA_JEMALLOC_ARCHIVE}
   # .init_array would initialise it in every process that the preload reaches; the first use does.
-  COMMAND ${CMAKE_OBJCOPY} ${jemalloc_renames} ${jemalloc_object}
-  COMMAND ${CMAKE_OBJCOPY} ${jemalloc_kept} --remove-section=.init_array
+  COMMAND ${AMASIA_GNU_OBJCOPY} ${jemalloc_renames} ${jemalloc_object}
+  COMMAND ${AMASIA_GNU_OBJCOPY} ${jemalloc_kept} --remove-section=.init_array
           --remove-section=.rela.init_array ${jemalloc_object}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${jemalloc_archive}
   COMMAND ${CMAKE_AR} qc ${jemalloc_archive} ${jemalloc_object}

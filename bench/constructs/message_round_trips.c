@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The peer of constructs.c: what MPI takes, on as many processes, for a barrier, for a round trip of
-// 8 bytes between rank 0 and 1, and for a sum over all. Same output: name, median, MAD, in
+// The peer of constructs.c: what MPI takes, on as many processes, for a barrier, for a round trip
+// of 8 bytes between rank 0 and 1, and for a sum over all. Same output: name, median, MAD, in
 // microseconds.
 #include <mpi.h>
 #include <stdio.h>
