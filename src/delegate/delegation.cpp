@@ -24,6 +24,11 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
   }
 
   void answer(os::TrappedCall& call) noexcept override {
+    // The runtime's own call, on a thread of the program: UCX opens a socket for a message's sake.
+    if (os::is_in_runtime_section()) {
+      call.result = os::make_uncaught_call(call.number, call.arguments);
+      return;
+    }
     call.result = call.number == SYS_futex ? futexes_.answer(call) : calls_.answer(call);
   }
 

@@ -192,4 +192,17 @@ Status install_syscall_trap(const TrapRules& rules, TrapHandler handler) {
   return base::ok();
 }
 
+long make_uncaught_call(long number, const std::array<std::uint64_t, 6>& arguments) noexcept {
+  long result = number;
+  register std::uint64_t fourth asm("r10") = arguments[3];
+  register std::uint64_t fifth asm("r8") = arguments[4];
+  register std::uint64_t sixth asm("r9") = arguments[5];
+  asm volatile("syscall"
+               : "+a"(result)
+               : "D"(arguments[0]), "S"(arguments[1]), "d"(arguments[2]), "r"(fourth), "r"(fifth),
+                 "r"(sixth)
+               : "rcx", "r11", "memory");
+  return result;
+}
+
 }  // namespace amasia::os

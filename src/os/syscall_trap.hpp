@@ -53,4 +53,8 @@ struct TrapRules {
 // is refused; sets no_new_privs if it must. One handler a process: another one is a bug.
 Status install_syscall_trap(const TrapRules& rules, TrapHandler handler);
 
+// Makes a system call that no filter of ours catches, since it does not come from the C library.
+// Returns what the kernel does, -errno for a failure. Any thread, any signal context.
+long make_uncaught_call(long number, const std::array<std::uint64_t, 6>& arguments) noexcept;
+
 }  // namespace amasia::os

@@ -87,6 +87,15 @@ TEST(SyscallTrap, ReachesCallsThatTheCLibraryMakesInside) {
   }), 0);
 }
 
+TEST(SyscallTrap, LetsUncaughtCallsThrough) {
+  EXPECT_EQ(in_child([] {
+    const long parent = getppid();
+    const std::array<int, 1> calls{SYS_getppid};
+    if (!install_syscall_trap({.calls = calls}, answer_with_mark).ok()) return 1;
+    return getppid() == kMark && make_uncaught_call(SYS_getppid, {}) == parent ? 0 : 2;
+  }), 0);
+}
+
 TEST(SyscallTrap, LeavesWhatIsExecutedAlone) {
   EXPECT_EQ(in_child([] {
     randomise_addresses_of_children();
