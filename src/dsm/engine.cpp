@@ -14,6 +14,8 @@ namespace {
 constexpr std::size_t kFaultsAtOnce = 32;
 constexpr std::uint32_t kMessagesAtOnce = 64;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+// The pause before another try when the fabric has something that this thread cannot take.
+constexpr Nanos kRefusedPause = 50 * base::kMicrosecond;
 
 }  // namespace
 
@@ -118,15 +120,24 @@ bool Engine::Service::may_spin(Nanos idle) const {
 }
 
 void Engine::Service::sleep() {
-  const bool poll_fabric = !left_to_helpers();
-  if (poll_fabric && !fabric_.arm()) return;
+  bool poll_fabric = !left_to_helpers();
   Nanos timeout = -1;
+  if (poll_fabric) {
+    const bool refused_before = refused_;
+    refused_ = !fabric_.arm();
+    if (refused_ && !refused_before) return;  // something has come since the last poll
+    if (refused_) timeout = kRefusedPause;    // S5
+    poll_fabric = !refused_;
+  }
   {
     const os::MutexLock lock(mutex_);
     const Nanos next = coherence_->next_time();
     const Nanos now = os::monotonic_now();
     wakes_at_ = next;
-    if (next != kNever) timeout = std::max<Nanos>(next - now, 0);
+    if (next != kNever) {
+      const Nanos until_next = std::max<Nanos>(next - now, 0);
+      timeout = timeout < 0 ? until_next : std::min(timeout, until_next);
+    }
     ++sleeps_;
   }
   const std::array<int, 3> descriptors{access_->event_descriptor(), wakeup_.descriptor(),

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "dsm/test_cluster.hpp"
+#include "os/os.hpp"
 
 namespace amasia::dsm {
 namespace {
@@ -266,6 +267,61 @@ TEST_P(EngineTest, RandomWorkloadAgreesWithAnOracle) {
       ASSERT_EQ(*word(viewer, writer, at / kWords % kPages, at % kWords), last[at]);
     }
   }
+}
+
+// A fabric that always has work which this node's poll() cannot take, as when another thread of the
+// node polls, or a frame waits for room at a peer.
+class BusyFabric final : public fabric::Fabric {
+ public:
+  explicit BusyFabric(fabric::Fabric& real) : real_(real) {}
+  NodeId self() const override { return real_.self(); }
+  std::uint32_t node_count() const override { return real_.node_count(); }
+  bool send(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
+            std::span<const std::byte> payload) override {
+    return real_.send(to, type, head, payload);
+  }
+  std::uint32_t poll(std::uint32_t) override { return 0; }
+  bool arm() override {
+    arms_.fetch_add(1, std::memory_order_relaxed);
+    return false;
+  }
+  int wait_descriptor() const override { return real_.wait_descriptor(); }
+  void set_handler(fabric::MessageType first, fabric::MessageType last,
+                   fabric::Handler* handler) override {
+    real_.set_handler(first, last, handler);
+  }
+  void set_peer_lost_handler(fabric::PeerLostHandler* handler) override {
+    real_.set_peer_lost_handler(handler);
+  }
+  fabric::Statistics statistics() const override { return real_.statistics(); }
+  std::uint64_t arms() const { return arms_.load(std::memory_order_relaxed); }
+
+ private:
+  fabric::Fabric& real_;
+  std::atomic<std::uint64_t> arms_{0};
+};
+
+TEST(EngineService, LeavesTheCoreToOthersWhileItCannotTakeWhatIsThere) {
+  const auto network = fabric::make_loopback(2);
+  BusyFabric busy(network->fabric(base::kOrigin));
+  AddressSpace space;
+  ASSERT_TRUE(space
+                  .map({.self = base::kOrigin,
+                        .node_count = 2,
+                        .base = TestCluster::kBase,
+                        .span = 2 * base::kGiB,
+                        .globals_span = base::kGiB})
+                  .ok());
+  {
+    auto engine = Engine::make(space, busy, {});
+    ASSERT_TRUE(engine.ok());
+    ASSERT_TRUE(engine.value()->start().ok());
+    constexpr std::uint64_t kArms = 1000;
+    while (busy.arms() < kArms) os::yield_core();
+    EXPECT_GE(engine.value()->statistics().sleeps, kArms / 2);
+    engine.value()->shutdown();
+  }
+  space.release();
 }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, EngineTest, ::testing::Values(1U, 2U, 3U, 4U),

@@ -5,6 +5,7 @@
 //   coherence_     service thread, pollers of the   the same             mutex_
 //                  fabric, callers of the engine
 //   wakes_at_      service thread                   pollers              mutex_
+//   refused_       service thread                   service thread       –
 //   helpers_       helping threads                  service thread       atomic
 //   stopping_      shutdown()                       service thread       atomic
 //
@@ -15,6 +16,9 @@
 //       makes that earlier raises wakeup_.
 //   S4  While helpers_ is not 0 and no thread waits for a page, somebody else polls the fabric; the
 //       last to leave raises wakeup_.
+//   S5  The service thread has a real-time priority, so it never loops without progress: a thread
+//       that holds what it wants (another poller in the middle of a batch, the reader of a full
+//       queue) may be an ordinary one on the same core.
 #pragma once
 
 #include <atomic>
@@ -70,6 +74,7 @@ class Engine::Service final : public fabric::Handler {
   std::unique_ptr<Coherence> coherence_ AMASIA_GUARDED_BY(mutex_);
   Nanos wakes_at_ AMASIA_GUARDED_BY(mutex_) = 0;  // 0 while awake
   std::uint64_t sleeps_ AMASIA_GUARDED_BY(mutex_) = 0;
+  bool refused_ = false;  // service thread: the last arm() failed, and nothing was handled since
 
   // Release by the thread that helps or stops, acquire by the service thread: what the other did
   // before is seen after.
