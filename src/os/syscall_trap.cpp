@@ -80,15 +80,15 @@ void trap_futexes(FilterBuilder& filter, std::span<const AddressRange> ranges) {
 
 int descriptor_argument(int call) { return call == SYS_mmap ? 4 : 0; }
 
+// Falls through if not: the same call may have another rule.
 void trap_descriptor_call(FilterBuilder& filter, const DescriptorCall& call) {
   filter.load(kNumberOffset);
-  filter.skip_unless(BPF_JEQ, static_cast<std::uint32_t>(call.number), 6);
+  filter.skip_unless(BPF_JEQ, static_cast<std::uint32_t>(call.number), 5);
   filter.load(low_word(descriptor_argument(call.number)));
   filter.skip_if(BPF_JEQ, static_cast<std::uint32_t>(AT_FDCWD), 2);
   filter.skip_unless(BPF_JGE, static_cast<std::uint32_t>(call.first), 2);
   filter.skip_if(BPF_JGT, static_cast<std::uint32_t>(call.last), 1);
   filter.give(SECCOMP_RET_TRAP);
-  filter.give(SECCOMP_RET_ALLOW);
 }
 
 // The executable segment of the C library of this process.

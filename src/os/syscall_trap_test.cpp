@@ -75,6 +75,20 @@ TEST(SyscallTrap, CatchesDescriptorsWithinBoundsAndTheWorkingDirectory) {
   }), 0);
 }
 
+TEST(SyscallTrap, TakesSeveralRulesForOneCall) {
+  EXPECT_EQ(in_child([] {
+    const std::array<DescriptorCall, 3> calls{DescriptorCall{SYS_read, 0, 0},
+                                              DescriptorCall{SYS_read, 3, 99},
+                                              DescriptorCall{SYS_read, 200, 299}};
+    if (dup2(open("/dev/null", O_RDONLY), 100) != 100) return 1;
+    if (!install_syscall_trap({.descriptor_calls = calls}, answer_with_mark).ok()) return 2;
+    for (const int caught : {0, 3, 99, 200, 299}) {
+      if (read(caught, nullptr, 0) != kMark) return 3;
+    }
+    return read(100, nullptr, 0) == 0 ? 0 : 4;
+  }), 0);
+}
+
 TEST(SyscallTrap, ReachesCallsThatTheCLibraryMakesInside) {
   EXPECT_EQ(in_child([] {
     const std::array<DescriptorCall, 1> calls{DescriptorCall{SYS_write, 3, 99}};
