@@ -19,9 +19,6 @@
 namespace amasia::omp {
 namespace {
 
-// The heap's first page is kept free of blocks for this.
-char*** shared_list() { return reinterpret_cast<char***>(process.space.heap(base::kOrigin).begin); }
-
 bool in_program_of_node() {
   return process.node.load(std::memory_order_acquire) != nullptr && !os::is_in_runtime_section();
 }
@@ -45,7 +42,7 @@ int changed(int result) {
 
 void publish_environment() noexcept {
   if (process.node.load(std::memory_order_acquire) == nullptr) return;
-  if (*shared_list() != environ) *shared_list() = environ;
+  if (shared_page().environment != environ) shared_page().environment = environ;
 }
 
 }  // namespace amasia::omp
@@ -57,7 +54,7 @@ AMASIA_EXPORT char* getenv(const char* name) noexcept {
   if (!process.managed || process.space.self() == amasia::base::kOrigin || !in_program_of_node()) {
     return real(name);
   }
-  return const_cast<char*>(find(*shared_list(), name));
+  return const_cast<char*>(find(shared_page().environment, name));
 }
 
 AMASIA_EXPORT char* secure_getenv(const char* name) noexcept {

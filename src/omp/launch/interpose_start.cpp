@@ -96,6 +96,7 @@ int node_main(int count, char** values, char** environment) {
   }
   const MainArguments arguments = copy_arguments(process.heap, {count, values, environment});
   publish_environment();
+  make_key_table();
   return_descriptors();
   delegate_calls_of_program();
   EndWithLastThread guard;

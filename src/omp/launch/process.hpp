@@ -15,6 +15,7 @@
 
 namespace amasia::omp {
 
+class KeyTable;
 class NodeProcess;
 
 // Where the next allocations of a thread go.
@@ -60,6 +61,20 @@ class AllocationScope {
 // Decides what the process is and, for a node, makes its memory. Called by the library's
 // constructor before those of all other libraries: one thread, C library usable, its stdio not.
 void early_start(char** environment) noexcept;
+
+// The first page of the origin's heap, which holds no block. What each node's C library knows for
+// itself is written down here for all: where the environment's list begins, and the program's keys
+// of thread-specific data.
+struct SharedPage {
+  char** environment = nullptr;
+  KeyTable* keys = nullptr;
+};
+inline SharedPage& shared_page() noexcept {
+  return *reinterpret_cast<SharedPage*>(process.space.heap(base::kOrigin).begin);
+}
+
+// On the origin, before main: from here on pthread_key_create makes keys of the job.
+void make_key_table() noexcept;
 
 // On the origin: lets the other nodes' getenv find what `environ` points to now.
 void publish_environment() noexcept;
