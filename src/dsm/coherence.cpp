@@ -356,11 +356,16 @@ void Coherence::wake(PageRun run) {
       }
       if (use == nullptr) continue;
       const auto free = std::find(use->thread_ids.begin(), use->thread_ids.end(), 0);
-      if (free == use->thread_ids.end()) continue;
-      *free = done[i].thread_id;
-      const Nanos used = os::thread_cpu_time(done[i].thread_id);
-      use->cpu_at_install[static_cast<std::size_t>(free - use->thread_ids.begin())] =
-          std::max<Nanos>(used, 0);
+      if (free == use->thread_ids.end()) {
+        use->unwatched = true;
+        continue;
+      }
+      const auto at = static_cast<std::size_t>(free - use->thread_ids.begin());
+      const ThreadSlot& slot = waiting_.slot(done[i].slot);
+      use->thread_ids[at] = done[i].thread_id;
+      use->cpu_at_install[at] = std::max<Nanos>(os::thread_cpu_time(done[i].thread_id), 0);
+      use->slots[at] = &slot;
+      use->pauses_at_install[at] = slot.pauses.load(std::memory_order_relaxed);
     }
   } while (count == done.size());
 }

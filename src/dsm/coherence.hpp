@@ -53,6 +53,9 @@ class Coherence {
   void on_prefetch(PageRun run, AccessKind access, Nanos now);
   // Time has passed: look again at held pages that are due, and at faults that wait for long.
   void on_time(Nanos now);
+  // Threads have come to a wait for other nodes: gives up what was held for them alone.
+  void on_pause(Nanos now);
+  bool is_holding() const { return deadlines_.size() > 0; }
   // When on_time() has something to do next; the largest time if never.
   Nanos next_time() const;
 

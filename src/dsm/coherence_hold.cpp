@@ -33,6 +33,7 @@ bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
       .now = now,
       .installed_at = use->installed_at,
       .cpu_used = cpu_used_since_install(*use),
+      .paused_since = all_paused_since_install(*use),
       .self = space_.self(),
       .node_count = space_.node_count(),
       .exclusive = entry.state(home) == CacheState::kExclusive,
@@ -46,6 +47,17 @@ bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
     require(access_.protect({page, 1}), "protect", {page, 1});
   }
   return keep;
+}
+
+void Coherence::on_pause(Nanos now) {
+  now_ = now;
+  for (std::size_t i = 0; i < deadlines_.size() && release_count_ < releases_.size(); ++i) {
+    const PageIndex page = deadlines_.page_at(i);
+    const PageUse* const use = uses_.find(page);
+    if (!pages_[page.value].has_pending() || use == nullptr) continue;
+    if (all_paused_since_install(*use)) releases_[release_count_++] = page;
+  }
+  finish_events();
 }
 
 // Revocations that are held, or that were waiting for the copy which has just come.

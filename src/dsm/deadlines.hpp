@@ -21,6 +21,8 @@ class Deadlines {
   void remove(PageIndex page);
   bool contains(PageIndex page) const { return find(page) != kNone; }
   std::size_t size() const { return size_; }
+  // Of the i-th one, in no order; i < size().
+  PageIndex page_at(std::size_t i) const { return PageIndex{heap_[i].page}; }
   // Of the earliest one; the largest time when there is none.
   Nanos next() const;
   // Takes the earliest one out if it is due.

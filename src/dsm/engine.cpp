@@ -102,12 +102,23 @@ int Engine::Service::handle_faults_and_time() {
   const Nanos now = os::monotonic_now();
   if (count > 0) coherence_->on_faults({faults.data(), count}, now);
   int handled = static_cast<int>(count);
+  // Acquire, partner: note_pause.
+  if (paused_.load(std::memory_order_relaxed) &&
+      paused_.exchange(false, std::memory_order_acquire)) {
+    coherence_->on_pause(now);
+    ++handled;
+  }
   if (coherence_->next_time() <= now) {
     coherence_->on_time(now);
     ++handled;
   }
-  waiting_threads_.store(coherence_->waiting().count(), std::memory_order_relaxed);
+  note_state();
   return handled;
+}
+
+void Engine::Service::note_state() {
+  waiting_threads_.store(coherence_->waiting().count(), std::memory_order_relaxed);
+  holding_.store(coherence_->is_holding(), std::memory_order_relaxed);
 }
 
 bool Engine::Service::may_spin(Nanos idle) const {
@@ -149,7 +160,7 @@ void Engine::Service::sleep() {
 void Engine::Service::on_message(const fabric::Incoming& message) {
   const os::MutexLock lock(mutex_);
   coherence_->on_frame(message.from, message.body, os::monotonic_now());
-  waiting_threads_.store(coherence_->waiting().count(), std::memory_order_relaxed);
+  note_state();
   if (wakes_at_ != 0 && coherence_->next_time() < wakes_at_) {  // S3
     wakes_at_ = coherence_->next_time();
     wakeup_.raise();
@@ -167,6 +178,14 @@ void Engine::Service::unregister_thread(ThreadSlot* slot) {
   const os::MutexLock lock(mutex_);
   computing_threads_.fetch_sub(1, std::memory_order_relaxed);
   coherence_->waiting().free_slot(slot);
+}
+
+void Engine::Service::note_pause(ThreadSlot* slot) {
+  // Release, partner: all_paused_since_install. One writer.
+  slot->pauses.store(slot->pauses.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  if (!holding_.load(std::memory_order_relaxed)) return;
+  paused_.store(true, std::memory_order_release);
+  wakeup_.raise();
 }
 
 void Engine::Service::prefetch(AddressRange range, AccessKind access) {
@@ -217,6 +236,8 @@ ThreadSlot* Engine::register_thread() {
 void Engine::unregister_thread(ThreadSlot* slot) {
   os::in_runtime_section([this, slot] { service_->unregister_thread(slot); });
 }
+
+void Engine::note_pause(ThreadSlot* slot) { service_->note_pause(slot); }
 
 Statistics Engine::statistics() const {
   Statistics result;

@@ -32,6 +32,7 @@ struct ThreadSlot {
   std::atomic<std::uint64_t> faults_write{0};
   std::atomic<std::uint64_t> faults_upgrade{0};  // a write to a page held read-only
   std::atomic<std::int32_t> thread_id{0};
+  std::atomic<std::uint32_t> pauses{0};  // calls of Engine::note_pause(); written by the thread
 };
 
 // Totals of a node since start. Bytes are page contents only.
@@ -100,6 +101,10 @@ class Engine {
   ThreadSlot* register_thread();
   // Before the thread ends, so that its slot can be used by another one.
   void unregister_thread(ThreadSlot* slot);
+
+  // The calling thread, whose slot it is, is about to wait for other nodes: pages that were kept
+  // for it can go. Two atomic operations if none is; does not block. Any thread, any stack.
+  void note_pause(ThreadSlot* slot);
 
   // Asks for the pages of a range that are not here yet, without waiting. A hint: what is not
   // managed is skipped, what is beyond 16 MiB is dropped. Any thread.

@@ -59,4 +59,16 @@ Nanos cpu_used_since_install(const PageUse& use) {
   return least == std::numeric_limits<Nanos>::max() ? -1 : std::max<Nanos>(least, 0);
 }
 
+bool all_paused_since_install(const PageUse& use) {
+  if (use.unwatched || use.thread_ids[0] == 0) return false;
+  for (std::size_t i = 0; i < PageUse::kThreads && use.thread_ids[i] != 0; ++i) {
+    // Acquire, partner: Engine::note_pause. A slot that serves another thread by now says nothing,
+    // and neither does the one that many threads share.
+    const std::uint32_t pauses = use.slots[i]->pauses.load(std::memory_order_acquire);
+    const bool same = use.slots[i]->thread_id.load(std::memory_order_relaxed) == use.thread_ids[i];
+    if (!same || pauses == use.pauses_at_install[i]) return false;
+  }
+  return true;
+}
+
 }  // namespace amasia::dsm

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "base/base.hpp"
+#include "dsm/engine.hpp"
 #include "dsm/protocol/hold_policy.hpp"
 #include "os/os.hpp"
 
@@ -19,7 +20,10 @@ struct PageUse {
   Nanos installed_at = 0;  // 0: the entry is free
   std::array<std::int32_t, kThreads> thread_ids{};
   std::array<Nanos, kThreads> cpu_at_install{};
-  bool held = false;  // a revocation waits; the entry stays
+  std::array<const ThreadSlot*, kThreads> slots{};
+  std::array<std::uint32_t, kThreads> pauses_at_install{};
+  bool unwatched = false;  // more threads waited for it
+  bool held = false;       // a revocation waits; the entry stays
   protocol::HoldRecord hold;
 };
 
@@ -43,5 +47,9 @@ class PageUses {
 // CPU time that the threads have used since the installation; of several, the least. A thread that
 // has ended does not count.
 Nanos cpu_used_since_install(const PageUse& use);
+
+// Whether each of the threads has called Engine::note_pause() since the installation. False if
+// there are none, or more than the entry can watch.
+bool all_paused_since_install(const PageUse& use);
 
 }  // namespace amasia::dsm

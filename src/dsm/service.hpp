@@ -42,6 +42,7 @@ class Engine::Service final : public fabric::Handler {
 
   ThreadSlot* register_thread();
   void unregister_thread(ThreadSlot* slot);
+  void note_pause(ThreadSlot* slot);
   void prefetch(AddressRange range, AccessKind access);
   Statistics statistics() const;
 
@@ -59,6 +60,7 @@ class Engine::Service final : public fabric::Handler {
   void serve();
   int round();
   int handle_faults_and_time();
+  void note_state() AMASIA_REQUIRES(mutex_);
   bool left_to_helpers() const;
   bool may_spin(Nanos idle) const;
   void sleep();
@@ -80,6 +82,10 @@ class Engine::Service final : public fabric::Handler {
   // before is seen after.
   std::atomic<int> helpers_{0};
   std::atomic<bool> stopping_{false};
+  // S6: note_pause counts first and then looks here; the service thread sets it after it has looked
+  // at the counts, and looks once more at the page's next deadline.
+  std::atomic<bool> holding_{false};
+  std::atomic<bool> paused_{false};              // since the service thread last looked
   std::atomic<int> computing_threads_{0};        // relaxed: a hint for spinning
   std::atomic<std::size_t> waiting_threads_{0};  // relaxed: the same
 };

@@ -111,6 +111,7 @@ void Node::peer_lost(NodeId peer, std::string_view why) {
 Node::Patience Node::begin_wait(Nanos spin, const char* what, int waits_for) {
   const Nanos now = os::monotonic_now();
   Patience patience{what, waits_for, now, now + spin, 0};
+  services_.note_pause();
   if (what != nullptr && settings_.watchdog > 0) patience.complain_at = now + settings_.watchdog;
   if (spin > 0) {
     services_.begin_help();

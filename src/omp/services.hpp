@@ -55,6 +55,10 @@ class Services {
   // Of the calling thread. Must not touch managed memory.
   virtual ThreadCounters thread_counters() { return {}; }
 
+  // The calling thread is about to wait for other nodes, so it is done with pages that were kept
+  // for it. Cheap; does not block. Must not touch managed memory.
+  virtual void note_pause() {}
+
   // A thread that waits for a message helps to fetch it: begin_help(), help() until it has come,
   // end_help(). On a native stack; help() does not block and returns how much it handled.
   virtual void begin_help() {}

@@ -102,12 +102,14 @@ Team::Totals Team::totals() const {
 }
 
 void Team::barrier(ThreadFrame& frame) {
+  node_.services().note_pause();
   if (!runtime_->gather(frame)) return;
   meet(std::nullopt);
   runtime_->release(frame);
 }
 
 bool Team::gather(ThreadFrame& frame) {
+  node_.services().note_pause();
   if (!runtime_->gather(frame)) return false;
   meet(std::nullopt);
   if (frame.global_id == 0) return true;
@@ -126,6 +128,7 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
   Deposit& deposit = deposits_[frame.local_id];
   deposit.has_word = value.has_value();
   deposit.word = value.value_or(0);
+  node_.services().note_pause();
   if (runtime_->gather(frame)) {
     word_ = meet(deposited_word());
     runtime_->release(frame);

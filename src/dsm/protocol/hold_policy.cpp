@@ -62,6 +62,7 @@ HoldDecision decide(HoldRecord& record, const HoldInput& input, const HoldSettin
   AMASIA_CHECK(input.node_count >= 1 && input.self.value < input.node_count,
                "the holding policy is asked by a node that is not of the job");
   AMASIA_CHECK(input.now >= 0 && settings.epoch > 0, "the job's clock begins at 0");
+  if (input.paused_since) return {HoldAction::kRelease};
   if (!floor_reached(input, settings)) return {HoldAction::kRecheck, settings.recheck};
   if (priority_node(input.now, input.node_count, settings.epoch) != input.self)
     return {HoldAction::kRelease};

@@ -12,6 +12,8 @@
 //   probe      whether a page is still written is found by write-protecting it and seeing
 //              whether a write fault comes while its thread runs. (Comparing the contents would
 //              take a counter that comes back to its value for an idle one.)
+// All three end when the threads that faulted come to a wait for other nodes (a barrier, a lock):
+// who asks for the page then may well be who they wait for.
 // A rule of a fixed time alone is wrong for some workload at every value.
 //
 // Flow: the engine calls decide() when a revocation arrives for which can_hold() is true, or when
@@ -66,6 +68,8 @@ struct HoldInput {
   // That thread has faulted again since then, so it has retried its access, whatever its clock
   // says.
   bool faulted_since = false;
+  // All threads that faulted have since come to a wait for other nodes: they are done with it.
+  bool paused_since = false;
   NodeId self;
   std::uint32_t node_count = 1;
   // Writable here; a read copy is not probed.

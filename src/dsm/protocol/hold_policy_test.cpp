@@ -48,6 +48,14 @@ TEST(HoldPolicy, AThreadThatFaultedAgainHasRetried) {
   EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
 }
 
+TEST(HoldPolicy, AThreadThatWaitsForOthersKeepsNothingEvenInItsTurn) {
+  HoldRecord record = begin_hold(kSettings);
+  HoldInput input = input_at(1'000, 300);
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRecheck);
+  input.paused_since = true;
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
+}
+
 TEST(HoldPolicy, APageThatNobodyFaultedForIsReleasedAtOnce) {
   HoldRecord record = begin_hold(kSettings);
   EXPECT_EQ(decide(record, input_at(1'000, -1), kSettings).action, HoldAction::kRelease);

@@ -302,6 +302,11 @@ ThreadCounters NodeProcess::thread_counters() {
           static_cast<Nanos>(load(thread_slot->stall_ns))};
 }
 
+void NodeProcess::note_pause() {
+  // Set in every region; outside of them a thread waits for nobody whom its pages could keep.
+  if (thread_slot != nullptr) engine_->note_pause(thread_slot);
+}
+
 void NodeProcess::begin_help() {
   AMASIA_CHECK(helping == nullptr, "a thread helps once at a time");
   helping = new (helping_memory.bytes) dsm::Engine::Helping(*engine_);

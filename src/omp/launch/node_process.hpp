@@ -68,6 +68,7 @@ class NodeProcess final : public Services,
   bool code_is_everywhere(const void* code) const override;
   void flush_output() override;
   ThreadCounters thread_counters() override;
+  void note_pause() override;
   void begin_help() override;
   int help() override;
   void end_help() override;

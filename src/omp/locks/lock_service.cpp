@@ -207,6 +207,7 @@ void LockService::carry_out(const Pending& pending) {
 }
 
 void LockService::wait(LockKey key, Waiter& waiter) {
+  services_.note_pause();
   for (;;) {
     std::uint32_t state = waiter.state.load(std::memory_order_acquire);
     for (int i = 0; state == Waiter::kParked && i < kSpins; ++i) {
