@@ -76,8 +76,11 @@ void Coherence::on_faults(std::span<const Fault> faults, Nanos now) {
     note_fault(fault, state);
     step_cache(fault.page, {fault.write ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault},
                nullptr);
-    // Exclusive: the page is here, and its neighbours are none of this fault's business.
-    if (state != CacheState::kExclusive) read_ahead(fault);
+    // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
+    // was left out of the view to tell how far a walk has come.
+    if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
+      read_ahead(fault);
+    }
   }
   finish_events();
 }
@@ -325,8 +328,7 @@ void Coherence::install(PageRun run, Install access) {
     PageCount left_out = 0;
     PageIndex trigger;
     // A page that read-ahead wants to hear of stays out of the view, unless a thread wants it now.
-    if (access == Install::kReadOnly && read_ahead_.find_trigger(run, &trigger) &&
-        !waiting_.any({trigger, 1})) {
+    if (read_ahead_.find_trigger(run, &trigger) && !waiting_.any({trigger, 1})) {
       part.count = trigger.value - run.first.value;
       left_out = 1;
     }

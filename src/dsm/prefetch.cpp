@@ -34,8 +34,8 @@ ReadAhead::Plan ReadAhead::open_window(Stream& stream, PageIndex page, PageIndex
     stream.ahead_end = std::max(stream.ahead_end, page.value + 1);
     return {};
   }
-  // A reading walk asks again when it enters the new window, or in the middle of its first one.
-  if (!stream.write) stream.trigger = at_trigger ? first : first + (end - first) / 2;
+  // The walk asks again when it enters the new window, or in the middle of its first one.
+  stream.trigger = at_trigger ? first : first + (end - first) / 2;
   stream.ahead_end = end;
   return {{PageIndex{first}, end - first}, stream.trigger != 0};
 }
@@ -60,6 +60,12 @@ ReadAhead::Plan ReadAhead::on_fault(PageIndex page, bool write, PageIndex segmen
     return {};
   }
   return open_window(*stream, page, segment_end);
+}
+
+bool ReadAhead::is_trigger(PageIndex page, bool write) const {
+  return std::any_of(streams_.begin(), streams_.end(), [&](const Stream& stream) {
+    return stream.trigger == page.value && stream.write == write;
+  });
 }
 
 bool ReadAhead::find_trigger(PageRun run, PageIndex* trigger) const {

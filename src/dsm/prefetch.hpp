@@ -12,7 +12,7 @@
 // kFirstWindow up to a limit, as long as the walk goes on.
 //
 // Writing walks: a page asked for in vain is taken away from its owner, so a stream that writes
-// must have been longer, starts with a smaller window and stays smaller, and has no trigger.
+// must have been longer, and its window stays smaller.
 #pragma once
 
 #include <array>
@@ -31,8 +31,8 @@ class ReadAhead {
   static constexpr std::uint32_t kReadsBeforeWindow = 2;  // faults in sequence, this one included
   static constexpr std::uint32_t kWritesBeforeWindow = 4;
 
-  // `largest`: of a reading stream's window; an eighth of it for a writing one. 0: never ask.
-  explicit ReadAhead(PageCount largest) : largest_read_(largest), largest_write_(largest / 8) {}
+  // `largest`: of a reading stream's window; half of it for a writing one. 0: never ask.
+  explicit ReadAhead(PageCount largest) : largest_read_(largest), largest_write_(largest / 2) {}
 
   // What to do after a fault: ask for `run` (empty: nothing) in the same way as the fault, and
   // leave `trigger` out of the view when it arrives.
@@ -44,6 +44,8 @@ class ReadAhead {
   // `segment_end`: one more than the last page that may be asked for.
   Plan on_fault(PageIndex page, bool write, PageIndex segment_end);
 
+  // Whether a stream wants to hear of this access though the page has arrived.
+  bool is_trigger(PageIndex page, bool write) const;
   // The first trigger within the run, for which no page of it should be mapped unasked.
   bool find_trigger(PageRun run, PageIndex* trigger) const;
 

@@ -70,15 +70,31 @@ TEST(ReadAhead, WindowsDoubleUpToTheLimitAndStopAtTheSegment) {
 }
 
 TEST(ReadAhead, WritesNeedALongerWalkAndAskForLess) {
-  ReadAhead ahead(64);
+  ReadAhead ahead(16);
   for (std::uint64_t page = 10; page < 13; ++page) {
     EXPECT_EQ(ahead.on_fault(PageIndex{page}, true, kEnd).run.count, 0U);
   }
   const auto plan = ahead.on_fault(PageIndex{13}, true, kEnd);
   EXPECT_EQ(plan.run, (PageRun{PageIndex{14}, 4}));
-  EXPECT_FALSE(plan.has_trigger);
+  ASSERT_TRUE(plan.has_trigger);
+  EXPECT_EQ(ahead.on_fault(PageIndex{16}, true, kEnd).run.count, 8U);
   EXPECT_EQ(ahead.on_fault(PageIndex{18}, true, kEnd).run.count, 8U);
-  EXPECT_EQ(ahead.on_fault(PageIndex{27}, true, kEnd).run.count, 8U);
+}
+
+TEST(ReadAhead, AWritingWalkWaitsFourTimes) {
+  ReadAhead ahead(64);
+  std::set<std::uint64_t> asked;
+  EXPECT_EQ(walk(ahead, 100, 1000, true, &asked), 4U);
+  EXPECT_LE(*asked.rbegin(), 1100U + 2 * 32);
+}
+
+TEST(ReadAhead, ATriggerIsOfOneKindOfAccess) {
+  ReadAhead ahead(64);
+  ahead.on_fault(PageIndex{10}, false, kEnd);
+  ahead.on_fault(PageIndex{11}, false, kEnd);
+  EXPECT_TRUE(ahead.is_trigger(PageIndex{14}, false));
+  EXPECT_FALSE(ahead.is_trigger(PageIndex{14}, true));
+  EXPECT_FALSE(ahead.is_trigger(PageIndex{15}, false));
 }
 
 TEST(ReadAhead, AFaultInsideTheWindowKeepsTheStreamAndAsksForNothing) {
