@@ -14,7 +14,9 @@ namespace {
 constexpr std::size_t kFaultsAtOnce = 32;
 constexpr std::uint32_t kMessagesAtOnce = 64;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
-// The pause before another try when the fabric has something that this thread cannot take.
+// Each wake-up of UCX that is still queued refuses once; more refusals in a row mean that the fabric
+// has something that this thread cannot take, and then it pauses before each further try.
+constexpr std::uint32_t kRefusals = 32;
 constexpr Nanos kRefusedPause = 50 * base::kMicrosecond;
 
 }  // namespace
@@ -71,6 +73,7 @@ void Engine::Service::serve() {
   Nanos busy_until = os::monotonic_now();
   while (!stopping_.load(std::memory_order_acquire)) {
     if (round() > 0) {
+      refusals_ = 0;
       busy_until = os::monotonic_now();
     } else if (may_spin(os::monotonic_now() - busy_until)) {
       os::yield_core();  // to service threads of other nodes on this core
@@ -134,11 +137,10 @@ void Engine::Service::sleep() {
   bool poll_fabric = !left_to_helpers();
   Nanos timeout = -1;
   if (poll_fabric) {
-    const bool refused_before = refused_;
-    refused_ = !fabric_.arm();
-    if (refused_ && !refused_before) return;  // something has come since the last poll
-    if (refused_) timeout = kRefusedPause;    // S5
-    poll_fabric = !refused_;
+    refusals_ = fabric_.arm() ? 0 : refusals_ + 1;
+    if (refusals_ > 0 && refusals_ < kRefusals) return;  // something has come since the last poll
+    if (refusals_ > 0) timeout = kRefusedPause;          // S5
+    poll_fabric = refusals_ == 0;
   }
   {
     const os::MutexLock lock(mutex_);

@@ -5,7 +5,7 @@
 //   coherence_     service thread, pollers of the   the same             mutex_
 //                  fabric, callers of the engine
 //   wakes_at_      service thread                   pollers              mutex_
-//   refused_       service thread                   service thread       –
+//   refusals_      service thread                   service thread       –
 //   helpers_       helping threads                  service thread       atomic
 //   stopping_      shutdown()                       service thread       atomic
 //
@@ -76,7 +76,7 @@ class Engine::Service final : public fabric::Handler {
   std::unique_ptr<Coherence> coherence_ AMASIA_GUARDED_BY(mutex_);
   Nanos wakes_at_ AMASIA_GUARDED_BY(mutex_) = 0;  // 0 while awake
   std::uint64_t sleeps_ AMASIA_GUARDED_BY(mutex_) = 0;
-  bool refused_ = false;  // service thread: the last arm() failed, and nothing was handled since
+  std::uint32_t refusals_ = 0;  // of arm() in a row, with nothing handled in between
 
   // Release by the thread that helps or stops, acquire by the service thread: what the other did
   // before is seen after.
