@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kFaultsAtOnce = 32;
 constexpr std::uint32_t kMessagesAtOnce = 64;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
-// Each wake-up of UCX that is still queued refuses once; more refusals in a row mean that the fabric
-// has something that this thread cannot take, and then it pauses before each further try.
+// Each wake-up of UCX that is still queued refuses once; more refusals in a row mean that the
+// fabric has something that this thread cannot take: then it pauses before each further try.
 constexpr std::uint32_t kRefusals = 32;
 constexpr Nanos kRefusedPause = 50 * base::kMicrosecond;
 

@@ -5,6 +5,43 @@
 
 namespace amasia::dsm {
 
+ReadAhead::Walk& ReadAhead::walk_from(std::uint64_t first, bool write) {
+  const std::uint64_t hash = ((first * 2 + (write ? 1 : 0)) * 0x9e37'79b9'7f4a'7c15ULL) >> 32;
+  return walks_[hash % kWalks];
+}
+
+void ReadAhead::note_reach(const Stream& stream, PageIndex page) {
+  Walk& walk = walk_from(stream.first, stream.write);
+  const PageCount reach = page.value + 1 - stream.first;
+  if (walk.first != stream.first || walk.write != stream.write) {
+    walk = Walk{.first = stream.first, .write = stream.write};
+  }
+  walk.reach = std::max(walk.reach, reach);
+}
+
+// A fault that continues no stream, or begins one anew.
+ReadAhead::Plan ReadAhead::begin(PageIndex page, bool write, PageIndex segment_end) {
+  Stream& stream = oldest();
+  stream = Stream{.first = page.value,
+                  .ahead_end = page.value + 1,
+                  .last_use = uses_,
+                  .length = 1,
+                  .write = write};
+  Walk& walk = walk_from(page.value, write);
+  if (walk.first != page.value || walk.write != write || walk.reach < 2) return {};
+  if (++walk.repeats % kRelearn == 0) {
+    walk.reach = 0;
+    return {};
+  }
+  const PageCount largest = write ? largest_write_ : largest_read_;
+  const std::uint64_t end =
+      std::min(page.value + std::min(walk.reach, largest + 1), segment_end.value);
+  stream.ahead_end = end;
+  stream.length = std::max(kReadsBeforeWindow, kWritesBeforeWindow);  // known as a walk
+  stream.window = end - page.value - 1;
+  return {{PageIndex{page.value + 1}, end - page.value - 1}, false};
+}
+
 ReadAhead::Stream* ReadAhead::find(PageIndex page, bool write) {
   for (Stream& stream : streams_) {
     if (stream.ahead_end == 0 || stream.write != write) continue;
@@ -12,6 +49,7 @@ ReadAhead::Stream* ReadAhead::find(PageIndex page, bool write) {
     if (page.value <= stream.ahead_end && page.value + stream.window >= stream.ahead_end) {
       return &stream;
     }
+    if (page.value == stream.first) return &stream;
   }
   return nullptr;
 }
@@ -43,17 +81,19 @@ ReadAhead::Plan ReadAhead::open_window(Stream& stream, PageIndex page, PageIndex
 ReadAhead::Plan ReadAhead::on_fault(PageIndex page, bool write, PageIndex segment_end) {
   if (largest_read_ == 0) return {};
   ++uses_;
-  Stream* stream = find(page, write);
-  if (stream == nullptr) {
-    stream = &oldest();
-    *stream = Stream{.ahead_end = page.value + 1, .length = 1, .write = write};
-    stream->last_use = uses_;
-    return {};
-  }
+  Stream* const stream = find(page, write);
+  if (stream == nullptr) return begin(page, write, segment_end);
   stream->last_use = uses_;
+  if (page.value == stream->first) {
+    stream->last_use = 0;  // walked again: this is the place for the new walk
+    stream->ahead_end = 0;
+    stream->trigger = 0;
+    return begin(page, write, segment_end);
+  }
   const bool continues = page.value == stream->ahead_end || page.value == stream->trigger;
   if (!continues) return {};
   ++stream->length;
+  note_reach(*stream, page);
   if (stream->length < (write ? kWritesBeforeWindow : kReadsBeforeWindow) ||
       (write && largest_write_ == 0)) {
     stream->ahead_end = page.value + 1;

@@ -11,6 +11,11 @@
 // it opens the next window while the thread works through the present one. Windows double from
 // kFirstWindow up to a limit, as long as the walk goes on.
 //
+// Repeated walks: a program that exchanges borders walks over the same few pages again and again,
+// too short for a window. How far the walk from a page came is remembered, and the next one that
+// begins there asks for all of that at once. Since it then faults no more, nobody sees whether it
+// still goes as far: every kRelearn-th time it asks for nothing.
+//
 // Writing walks: a page asked for in vain is taken away from its owner, so a stream that writes
 // must have been longer, and its window stays smaller.
 #pragma once
@@ -30,6 +35,8 @@ class ReadAhead {
   static constexpr PageCount kFirstWindow = 4;
   static constexpr std::uint32_t kReadsBeforeWindow = 2;  // faults in sequence, this one included
   static constexpr std::uint32_t kWritesBeforeWindow = 4;
+  static constexpr std::size_t kWalks = 1024;  // remembered
+  static constexpr std::uint32_t kRelearn = 32;
 
   // `largest`: of a reading stream's window; half of it for a writing one. 0: never ask.
   explicit ReadAhead(PageCount largest) : largest_read_(largest), largest_write_(largest / 2) {}
@@ -51,6 +58,7 @@ class ReadAhead {
 
  private:
   struct Stream {
+    std::uint64_t first = 0;      // the page where the walk began
     std::uint64_t ahead_end = 0;  // 0: unused; page 0 never continues a walk
     std::uint64_t trigger = 0;    // 0: none
     PageCount window = 0;
@@ -58,6 +66,16 @@ class ReadAhead {
     std::uint32_t length = 0;  // faults in sequence
     bool write = false;
   };
+  // How far the walks that began at a page came.
+  struct Walk {
+    std::uint64_t first = 0;  // 0: none is remembered here
+    PageCount reach = 0;      // pages
+    bool write = false;
+    std::uint32_t repeats = 0;
+  };
+  Walk& walk_from(std::uint64_t first, bool write);
+  Plan begin(PageIndex page, bool write, PageIndex segment_end);
+  void note_reach(const Stream& stream, PageIndex page);
   Stream* find(PageIndex page, bool write);
   Stream& oldest();
   Plan open_window(Stream& stream, PageIndex page, PageIndex segment_end);
@@ -66,6 +84,7 @@ class ReadAhead {
   PageCount largest_write_;
   std::uint64_t uses_ = 0;
   std::array<Stream, kStreams> streams_{};
+  std::array<Walk, kWalks> walks_{};
 };
 
 }  // namespace amasia::dsm

@@ -105,6 +105,42 @@ TEST(ReadAhead, AFaultInsideTheWindowKeepsTheStreamAndAsksForNothing) {
   EXPECT_EQ(ahead.on_fault(PageIndex{14}, false, kEnd).run.first, PageIndex{16});
 }
 
+TEST(ReadAhead, AWalkOverTheSamePagesWaitsOnceWhenItIsKnown) {
+  for (const bool write : {false, true}) {
+    ReadAhead ahead(64);
+    for (int round = 0; round < 10; ++round) {
+      std::set<std::uint64_t> asked;  // another node takes the pages between the rounds
+      const std::uint64_t waits = walk(ahead, 100, 5, write, &asked);
+      if (round > 1) {
+        EXPECT_EQ(waits, 1U);
+      }
+      EXPECT_LE(*asked.rbegin(), 100U + 2 * 5 + ReadAhead::kFirstWindow);
+    }
+  }
+}
+
+TEST(ReadAhead, AWalkThatHasBecomeShorterIsLearntAnewAfterAWhile) {
+  ReadAhead ahead(64);
+  std::set<std::uint64_t> asked;
+  walk(ahead, 100, 5, false, &asked);
+  PageCount asked_for = 0;
+  for (std::uint32_t round = 0; round <= ReadAhead::kRelearn; ++round) {
+    asked_for = ahead.on_fault(PageIndex{100}, false, kEnd).run.count;
+    if (round == 0) {
+      EXPECT_GE(asked_for, 4U);
+    }
+  }
+  EXPECT_EQ(asked_for, 0U);
+}
+
+TEST(ReadAhead, ARepeatedWalkEndsAtTheSegment) {
+  ReadAhead ahead(64);
+  std::set<std::uint64_t> asked;
+  walk(ahead, 100, 5, false, &asked);
+  EXPECT_EQ(ahead.on_fault(PageIndex{100}, false, PageIndex{103}).run,
+            (PageRun{PageIndex{101}, 2}));
+}
+
 TEST(ReadAhead, NoWindowMeansNever) {
   ReadAhead ahead(0);
   std::set<std::uint64_t> asked;
