@@ -21,20 +21,37 @@ std::span<void* const> addresses(const PrivateList& list) {
 GivenCopies::GivenCopies(Services& services, PrivateList list)
     : services_(services), data_(list.data) {
   for (void* const address : addresses(list)) {
-    if (!services.is_managed(address)) cover(address);
+    if (services.is_managed(address)) continue;
+    const std::span<std::byte> block = thread_local_block(address);
+    if (block.empty()) {
+      services.abort_job(
+          "copyprivate of a threadprivate variable that the OpenMP runtime allocated cannot be "
+          "carried to other nodes; run the program on one node");
+    }
+    cover(address, block);
   }
   if (image_count_ == 0) return;
+  share(list.count != 0 ? addresses(list) : std::span<void* const>());
+  if (list.count == 0) data_ = translate(list.data);
+}
+
+GivenCopies::GivenCopies(Services& services, std::span<void* const> window)
+    : services_(services), data_(const_cast<void**>(window.data())) {
+  for (void* const word : window) {
+    if (services.is_thread_local(word)) cover(word, thread_local_block(word));
+  }
+  if (image_count_ != 0) share(window);
+}
+
+void GivenCopies::share(std::span<void* const> list) {
   for (std::size_t i = 0; i < image_count_; ++i) {
     Image& image = images_[i];
-    image.shared = number(services.allocate_shared(image.end - image.begin));
+    image.shared = number(services_.allocate_shared(image.end - image.begin));
   }
   for (std::size_t i = 0; i < image_count_; ++i) fill(images_[i]);
-  if (list.count == 0) {
-    data_ = translate(list.data);
-    return;
-  }
-  list_ = static_cast<void**>(services.allocate_shared(list.count * sizeof(void*)));
-  std::ranges::transform(addresses(list), list_, [this](void* from) { return translate(from); });
+  if (list.empty()) return;
+  list_ = static_cast<void**>(services_.allocate_shared(list.size_bytes()));
+  std::ranges::transform(list, list_, [this](void* from) { return translate(from); });
   data_ = list_;
 }
 
@@ -46,13 +63,7 @@ GivenCopies::~GivenCopies() {
 }
 
 // A variable's size is not known, but it ends before its module's block does.
-void GivenCopies::cover(void* address) {
-  const std::span<std::byte> block = thread_local_block(address);
-  if (block.empty()) {
-    services_.abort_job(
-        "copyprivate of a threadprivate variable that the OpenMP runtime allocated cannot be "
-        "carried to other nodes; run the program on one node");
-  }
+void GivenCopies::cover(void* address, std::span<std::byte> block) {
   const std::uintptr_t end = number(block.data()) + block.size();
   const std::uintptr_t begin = base::round_down(number(address), kAlignment);
   for (std::size_t i = 0; i < image_count_; ++i) {

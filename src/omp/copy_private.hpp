@@ -23,7 +23,8 @@ struct PrivateList {
   std::size_t count = 0;
 };
 
-// Made by the giver on its managed stack, and read by threads of other nodes until it ends.
+// Made by the giver, and read by threads of other nodes until it ends; the object itself only by
+// take(), for which it must lie on the giver's managed stack.
 //
 // An object may point into itself (std::string): such words point into the image, too. A pointer
 // that a program copies as a value, and that leads to a thread-local variable, has no meaning on
@@ -32,9 +33,16 @@ class GivenCopies {
  public:
   // On the giver. Ends the job if a variable is neither managed nor in a thread-local block.
   GivenCopies(Services& services, PrivateList list);
+  // The same for gcc, whose call has a struct on the giver's stack: values of scalars and addresses
+  // of the other variables, as its own code knows. `window` begins with the struct and ends
+  // wherever. Words in it that point into thread-local memory point to the image in list().
+  GivenCopies(Services& services, std::span<void* const> window);
   ~GivenCopies();
   GivenCopies(const GivenCopies&) = delete;
   GivenCopies& operator=(const GivenCopies&) = delete;
+
+  // What is there for other nodes: the list or window itself if it has no thread-local addresses.
+  void* list() const { return data_; }
 
   // On a thread of another node: copies to its variables by copy(to, from).
   void take(Services& services, PrivateList to, void (*copy)(void* to, void* from)) const;
@@ -46,9 +54,10 @@ class GivenCopies {
     std::uintptr_t end = 0;
     std::uintptr_t shared = 0;
   };
-  static constexpr std::size_t kMaxImages = 8;  // modules whose variables one construct copies
+  static constexpr std::size_t kMaxImages = 16;  // modules whose variables one construct copies
 
-  void cover(void* address);
+  void cover(void* address, std::span<std::byte> block);
+  void share(std::span<void* const> list);
   void fill(const Image& image) const;
   void* translate(void* address) const;
 

@@ -21,6 +21,7 @@
 
 namespace amasia::omp {
 
+class GivenCopies;
 class Node;
 class Team;
 
@@ -57,6 +58,8 @@ struct alignas(64) ThreadFrame {
   ThreadLoop loop;
   // Between the begin and the end of a doacross construct, which the origin's threads run alone.
   bool in_doacross = false;
+  // What this thread has given and others read until it has come through the next barrier.
+  GivenCopies* given = nullptr;
   // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
   std::byte* stack_low = nullptr;
   std::byte* stack_top = nullptr;

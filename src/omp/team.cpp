@@ -2,6 +2,7 @@
 #include "omp/team.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
@@ -103,9 +104,11 @@ Team::Totals Team::totals() const {
 
 void Team::barrier(ThreadFrame& frame) {
   node_.services().note_pause();
-  if (!runtime_->gather(frame)) return;
-  meet(std::nullopt);
-  runtime_->release(frame);
+  if (runtime_->gather(frame)) {
+    meet(std::nullopt);
+    runtime_->release(frame);
+  }
+  delete std::exchange(frame.given, nullptr);
 }
 
 bool Team::gather(ThreadFrame& frame) {
@@ -195,14 +198,38 @@ void Team::copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void*
     return;
   }
   const std::uint64_t from = barrier_with(frame, std::nullopt);
-  // The giver's deposit stays as it is until all threads have come to the next barrier.
-  const auto giver = std::ranges::find(deposits_, true, &Deposit::has_word);
-  if (giver != deposits_.end()) {
-    copy(list.data, giver->list);
+  if (void* const here = given_here(); here != nullptr) {
+    copy(list.data, here);
   } else {
     reinterpret_cast<const GivenCopies*>(from)->take(node_.services(), list, copy);
   }
   barrier(frame);
+}
+
+// What a thread of this node has given, as its own node can read it; nullptr: it was another's. The
+// giver's deposit stays as it is until all threads have come to the next barrier.
+void* Team::given_here() const {
+  const auto giver = std::ranges::find(deposits_, true, &Deposit::has_word);
+  return giver != deposits_.end() ? giver->list : nullptr;
+}
+
+void* Team::give_or_take(ThreadFrame& frame, void* data) {
+  std::optional<std::uint64_t> given;
+  if (data != nullptr) {
+    // The struct's size is not known: it ends on the stack, and has few variables.
+    constexpr std::size_t kMostWords = 512;
+    auto* const words = static_cast<void**>(data);
+    const auto room = reinterpret_cast<void**>(frame.stack_top) - words;
+    const bool on_stack = data >= frame.stack_low && room > 0;
+    const auto count = std::min(static_cast<std::size_t>(room), kMostWords);
+    deposits_[frame.local_id].list = words;
+    const std::span<void* const> window(words, on_stack ? count : 0);
+    frame.given = new GivenCopies(node_.services(), window);
+    given = reinterpret_cast<std::uint64_t>(frame.given->list());
+  }
+  const std::uint64_t from = barrier_with(frame, given);
+  void* const here = given_here();
+  return here != nullptr ? here : reinterpret_cast<void*>(from);
 }
 
 std::uint32_t Team::next_section(ThreadFrame& frame, std::uint32_t count) {

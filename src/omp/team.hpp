@@ -78,6 +78,9 @@ class Team {
   // Copies the variables of the thread with `did_it` to all others by copy(to, from). Two barriers.
   void copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void* to, void* from),
                     bool did_it);
+  // The same as gcc compiles it: the thread that executed the construct gives `data` (see
+  // GivenCopies), the others (nullptr) get what they are to read. All then come to barrier().
+  void* give_or_take(ThreadFrame& frame, void* data);
   // Combines the private copies of all threads, in the order of global ids. True on global thread
   // 0 only, whose list then has the result; it calls reduce_end() after use. Without `nowait` the
   // others return after that call; with it, once their copies are no longer needed.
@@ -135,6 +138,7 @@ class Team {
   void announce_single(std::uint64_t number);
   bool ask_for_single(const ThreadFrame& frame, std::uint64_t number);
   std::optional<std::uint64_t> deposited_word() const;
+  void* given_here() const;
 
   Node& node_;
   LocalRuntime* runtime_ = nullptr;

@@ -312,6 +312,46 @@ TEST_P(Teams, ThreadLocalCopiesReachOtherNodesThroughSharedMemory) {
   }
 }
 
+TEST_P(Teams, WhatGccGivesReachesOtherNodesThroughSharedMemory) {
+  // As its code has it: a scalar by value, the others by address.
+  struct Given {
+    int* number;
+    std::string* text;
+    int round;
+    std::uintptr_t own;  // the giver's address of the number, not to be known as an address
+  };
+  Job job(nodes(), GetParam().second);
+  job.manage_all_but_thread_locals();
+  job.run([](ThreadFrame& frame, void* const*) {
+    for (int round = 0; round < 10; ++round) {
+      const bool mine = frame.team->single(frame);
+      Given given{&given_number, &given_text, round,
+                  ~reinterpret_cast<std::uintptr_t>(&given_number)};
+      if (mine) {
+        given_number = round;
+        given_text = "round " + std::to_string(round);
+      }
+      auto* const taken =
+          static_cast<Given*>(frame.team->give_or_take(frame, mine ? &given : nullptr));
+      // Threads of the giver's node read its variables, others an image.
+      const bool own = ~reinterpret_cast<std::uintptr_t>(taken->number) == taken->own;
+      if (mine) {
+        EXPECT_EQ(taken, &given);
+      } else if (frame.team->local_size() == 1) {
+        EXPECT_FALSE(own);
+      }
+      if (!mine) {
+        given_number = *taken->number;
+        given_text = *taken->text;
+      }
+      EXPECT_EQ(taken->round, round);
+      EXPECT_EQ(given_number, round);
+      EXPECT_EQ(given_text, "round " + std::to_string(round));
+      frame.team->barrier(frame);
+    }
+  }, {});
+}
+
 TEST(GivenCopies, RefusesPointersToThreadLocals) {
   thread_local int* pointer = nullptr;
   const auto give = [] {

@@ -61,20 +61,20 @@ AMASIA_ENTRY bool GOMP_single_start() {
 }
 
 // The thread that executes the construct gets nullptr; the others get, once it has ended, what it
-// gave to GOMP_single_copy_end.
+// gave to GOMP_single_copy_end, or a copy of that. All come to GOMP_barrier when they have read it.
 AMASIA_ENTRY void* GOMP_single_copy_start() {
   static constinit Real<void*()> real{"GOMP_single_copy_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real();
   if (frame->team->single(*frame)) return nullptr;
-  return reinterpret_cast<void*>(frame->team->barrier_with(*frame, std::nullopt));
+  return frame->team->give_or_take(*frame, nullptr);
 }
 
 AMASIA_ENTRY void GOMP_single_copy_end(void* data) {
   static constinit Real<void(void*)> real{"GOMP_single_copy_end"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(data);
-  frame->team->barrier_with(*frame, reinterpret_cast<std::uint64_t>(data));
+  frame->team->give_or_take(*frame, data);
 }
 
 AMASIA_ENTRY unsigned GOMP_sections_start(unsigned count) {
