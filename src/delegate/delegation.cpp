@@ -16,6 +16,13 @@
 namespace amasia::delegate {
 namespace {
 
+bool writes(int number) { return number == SYS_write || number == SYS_writev; }
+
+bool is_output(const os::TrappedCall& call) {
+  return writes(static_cast<int>(call.number)) &&
+         (call.arguments[0] == STDOUT_FILENO || call.arguments[0] == STDERR_FILENO);
+}
+
 class NodeDelegation final : public Delegation, public fabric::Handler {
  public:
   explicit NodeDelegation(fabric::Fabric& fabric)
@@ -25,11 +32,19 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
 
   void answer(os::TrappedCall& call) noexcept override {
     // The runtime's own call, on a thread of the program: UCX opens a socket for a message's sake.
-    if (os::is_in_runtime_section()) {
+    const bool output = is_output(call);
+    if (output || os::is_in_runtime_section()) {
       call.result = os::make_uncaught_call(call.number, call.arguments);
+      // Release, partner: take_output_written. The bytes are in the stream.
+      if (output) output_written_.store(true, std::memory_order_release);
       return;
     }
     call.result = call.number == SYS_futex ? futexes_.answer(call) : calls_.answer(call);
+  }
+
+  bool take_output_written() noexcept override {
+    return output_written_.load(std::memory_order_acquire) &&
+           output_written_.exchange(false, std::memory_order_acquire);
   }
 
   Counts counts() const override {
@@ -85,6 +100,7 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     return true;
   }
 
+  std::atomic<bool> output_written_{false};
   CallSlots slots_;
   Futexes futexes_;
   RemoteCalls calls_;
@@ -111,9 +127,13 @@ Status delegate_this_thread(Delegation& delegation, bool is_origin,
   std::vector<int> calls;
   if (!is_origin) {
     for (const CallShape& shape : descriptor_call_shapes()) {
-      // Standard input is the origin's too; standard output and error are forwarded as streams.
+      // Standard input is the origin's too. Standard output and error are forwarded as streams;
+      // what is written to them is caught to know of it.
       const bool reads = shape.number == SYS_read || shape.number == SYS_readv;
       if (reads) descriptor_calls.push_back({shape.number, STDIN_FILENO, STDIN_FILENO});
+      if (writes(shape.number)) {
+        descriptor_calls.push_back({shape.number, STDOUT_FILENO, STDERR_FILENO});
+      }
       descriptor_calls.push_back({shape.number, STDERR_FILENO + 1, kLastProgramDescriptor});
     }
     for (const CallShape& shape : opening_call_shapes()) calls.push_back(shape.number);

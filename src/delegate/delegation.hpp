@@ -22,6 +22,10 @@ class Delegation {
   // Answers a call that was caught; on the thread that made it. May sleep as long as the call.
   virtual void answer(os::TrappedCall& call) noexcept = 0;
 
+  // Whether the program has written to standard output or error on this node, past its streams'
+  // buffers, since it was last asked. A load if not. Never so on the origin.
+  virtual bool take_output_written() noexcept = 0;
+
   // How many futex and descriptor calls this node has carried to the origin.
   struct Counts {
     std::uint64_t futex_calls = 0;

@@ -52,6 +52,11 @@ class Services {
   // the origin: once all have joined; what has arrived must be in the program's streams.
   virtual void flush_output() {}
 
+  // A leader, on its native stack, before it tells others that its node has come to a barrier: what
+  // its threads printed must be in the program's streams before anything that is printed after the
+  // barrier. Some ns if there is nothing; else may block for the way to the origin and back.
+  virtual void publish_output() {}
+
   // Of the calling thread. Must not touch managed memory.
   virtual ThreadCounters thread_counters() { return {}; }
 

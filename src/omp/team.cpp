@@ -149,7 +149,10 @@ std::optional<std::uint64_t> Team::deposited_word() const {
 std::uint64_t Team::meet(std::optional<std::uint64_t> value) {
   const std::uint32_t generation = meetings_++;
   Word brought{value.has_value(), value.value_or(0)};
-  on_native_stack([&] { brought = node_.meet(*this, generation, brought); });
+  on_native_stack([&] {
+    node_.services().publish_output();
+    brought = node_.meet(*this, generation, brought);
+  });
   return brought.value;
 }
 

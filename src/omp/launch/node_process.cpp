@@ -292,6 +292,14 @@ void NodeProcess::flush_output() {
   if (sink_ != nullptr) sink_->wait_written();
 }
 
+void NodeProcess::publish_output() {
+  if (source_ == nullptr) return;
+  if (source_->has_buffered()) source_->flush();  // writes, which is noticed
+  if (!delegation_->take_output_written()) return;
+  source_->flush();
+  source_->wait_written();
+}
+
 ThreadCounters NodeProcess::thread_counters() {
   if (thread_slot == nullptr) thread_slot = engine_->register_thread();
   const auto load = [](const auto& counter) {

@@ -67,6 +67,7 @@ class NodeProcess final : public Services,
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   bool code_is_everywhere(const void* code) const override;
   void flush_output() override;
+  void publish_output() override;
   ThreadCounters thread_counters() override;
   void note_pause() override;
   void begin_help() override;

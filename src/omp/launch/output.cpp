@@ -2,6 +2,7 @@
 #include "omp/launch/output.hpp"
 
 #include <fcntl.h>
+#include <stdio_ext.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -57,6 +58,7 @@ Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fab
       return base::errno_error(errno, "cannot redirect the standard streams");
     }
   }
+  fabric.set_handler(kOutputFirst, kOutputLast, source.get());
   source->thread_ = std::thread([pump = source.get()] { pump->pump(); });
   return source;
 }
@@ -91,6 +93,30 @@ void OutputSource::flush() {
   });
 }
 
+bool OutputSource::has_buffered() const { return __fpending(standard_) != 0; }
+
+void OutputSource::wait_written() {
+  std::uint32_t mine = 0;
+  os::in_runtime_section([&] {
+    os::MutexLock lock(mutex_);
+    mine = ++asked_;
+    fabric_.send(base::kOrigin, kOutputAsk, fabric::bytes_of(OutputMark{mine}));
+  });
+  for (;;) {
+    const std::uint32_t answered = answered_.load(std::memory_order_acquire);
+    if (static_cast<std::int32_t>(mine - answered) <= 0) return;
+    os::futex_wait(answered_, answered, base::kSecond);
+  }
+}
+
+void OutputSource::on_message(const fabric::Incoming& message) {
+  OutputMark mark;
+  if (message.type != kOutputWritten || message.body.size() != sizeof mark) return;
+  std::memcpy(&mark, message.body.data(), sizeof mark);
+  answered_.store(mark.number, std::memory_order_release);
+  os::futex_wake(answered_, INT32_MAX);
+}
+
 void OutputSource::drain() {
   os::MutexLock lock(mutex_);
   for (std::size_t stream = 0; stream < kStreams; ++stream) drain_locked(stream);
@@ -111,7 +137,7 @@ void OutputSource::drain_locked(std::size_t stream) {
   }
 }
 
-OutputSink::OutputSink(fabric::Fabric& fabric) {
+OutputSink::OutputSink(fabric::Fabric& fabric) : fabric_(fabric) {
   fabric.set_handler(kOutputFirst, kOutputLast, this);
   thread_ = std::thread([this] { write_loop(); });
 }
@@ -119,13 +145,19 @@ OutputSink::OutputSink(fabric::Fabric& fabric) {
 OutputSink::~OutputSink() { finish(); }
 
 void OutputSink::on_message(const fabric::Incoming& message) {
-  OutputHead head;
-  if (message.body.size() < sizeof head) return;
-  std::memcpy(&head, message.body.data(), sizeof head);
-  if (static_cast<std::size_t>(head.stream) >= kStreams) return;
-  const auto text = message.body.subspan(sizeof head);
-  Chunk chunk{message.from, head.stream, message.type == kOutputFlush,
-              std::string(reinterpret_cast<const char*>(text.data()), text.size())};
+  static_assert(sizeof(OutputHead) == sizeof(OutputMark));
+  if (message.body.size() < sizeof(OutputHead)) return;
+  Chunk chunk{.source = message.from, .stream = {}, .type = message.type, .bytes = {}, .mark = {}};
+  if (message.type == kOutputAsk) {
+    std::memcpy(&chunk.mark, message.body.data(), sizeof chunk.mark);
+  } else {
+    OutputHead head;
+    std::memcpy(&head, message.body.data(), sizeof head);
+    if (static_cast<std::size_t>(head.stream) >= kStreams) return;
+    const auto text = message.body.subspan(sizeof head);
+    chunk.stream = head.stream;
+    chunk.bytes.assign(reinterpret_cast<const char*>(text.data()), text.size());
+  }
   {
     os::MutexLock lock(mutex_);
     queue_.push_back(std::move(chunk));
@@ -155,9 +187,16 @@ void OutputSink::write_loop() {
   }
 }
 
+void OutputSink::answer(const Chunk& chunk) {
+  os::in_runtime_section(
+      [&] { fabric_.send(chunk.source, kOutputWritten, fabric::bytes_of(chunk.mark)); });
+}
+
 void OutputSink::write_chunk(const Chunk& chunk) {
-  const std::string text = chunk.flush ? lines_.take_rest(chunk.source, chunk.stream)
-                                       : lines_.add(chunk.source, chunk.stream, chunk.bytes);
+  if (chunk.type == kOutputAsk) return answer(chunk);
+  const bool flush = chunk.type == kOutputFlush;
+  const std::string text = flush ? lines_.take_rest(chunk.source, chunk.stream)
+                                 : lines_.add(chunk.source, chunk.stream, chunk.bytes);
   if (text.empty()) return;
   std::FILE* const stream = chunk.stream == Stream::kStandard ? stdout : stderr;
   std::fwrite(text.data(), 1, text.size(), stream);

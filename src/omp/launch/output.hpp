@@ -28,12 +28,21 @@ namespace amasia::omp {
 inline constexpr fabric::MessageType kOutputFirst = 0x310, kOutputLast = 0x31f;
 inline constexpr fabric::MessageType kOutput = 0x310;
 inline constexpr fabric::MessageType kOutputFlush = 0x311;
+// kOutputAsk: from a node to the origin, OutputMark: is all that came before written?
+// kOutputWritten: the answer, the same mark, when it is.
+inline constexpr fabric::MessageType kOutputAsk = 0x312;
+inline constexpr fabric::MessageType kOutputWritten = 0x313;
 
 enum class Stream : std::uint32_t { kStandard = 0, kError = 1 };
 inline constexpr std::size_t kStreams = 2;
 
 struct OutputHead {
   Stream stream = Stream::kStandard;
+  std::uint32_t unused = 0;
+};
+
+struct OutputMark {
+  std::uint32_t number = 0;
   std::uint32_t unused = 0;
 };
 
@@ -52,19 +61,26 @@ class LineAssembler {
 };
 
 // On nodes other than the origin.
-class OutputSource {
+class OutputSource final : public fabric::Handler {
  public:
   // Makes descriptors 1 and 2 of this process pipes, and keeps what 2 was for the log. Before
   // the program's main, with what was printed before discarded by the caller.
   static Result<std::unique_ptr<OutputSource>> redirect(fabric::Fabric& fabric);
   // Ends the thread. What was not flushed is lost: by then the origin may have ended.
-  ~OutputSource();
+  ~OutputSource() override;
   OutputSource(const OutputSource&) = delete;
   OutputSource& operator=(const OutputSource&) = delete;
 
   // Flushes stdout and sends what has been written. Any thread but the service thread; afterwards
   // a message of the same thread is behind the output at the origin. About 1 µs if there is none.
   void flush();
+  // Whether flush() would find something in the buffer of stdout. Some ns.
+  bool has_buffered() const;
+  // After flush(): returns when the origin has written what was sent. Any thread but the service
+  // thread; blocks for the way there and back.
+  void wait_written();
+
+  void on_message(const fabric::Incoming& message) override;
 
   // A descriptor of the original standard error.
   int log_descriptor() const { return log_.get(); }
@@ -87,6 +103,9 @@ class OutputSource {
   os::Mutex mutex_;
   std::array<bool, kStreams> line_begun_{};  // under mutex_: the last byte sent was not a newline
   std::vector<std::byte> buffer_;            // under mutex_
+  std::uint32_t asked_ = 0;                  // under mutex_: the last kOutputAsk
+  // The last one that was answered. Release by the handler, acquire by who waits.
+  std::atomic<std::uint32_t> answered_{0};
   std::thread thread_;
 };
 
@@ -108,13 +127,15 @@ class OutputSink final : public fabric::Handler {
   struct Chunk {
     NodeId source;
     Stream stream;
-    bool flush;
+    fabric::MessageType type;
     std::string bytes;
+    OutputMark mark;
   };
   void write_loop();
   void write_chunk(const Chunk& chunk);
-  void signal() noexcept;
+  void answer(const Chunk& chunk);
 
+  fabric::Fabric& fabric_;
   LineAssembler lines_;
   os::Mutex mutex_;  // taken by the handler; held only while queue_ is touched
   std::deque<Chunk> queue_ AMASIA_GUARDED_BY(mutex_);

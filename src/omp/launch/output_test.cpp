@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
+#include <thread>
+
 namespace amasia::omp {
 namespace {
 
@@ -58,6 +61,40 @@ class Collector final : public fabric::Handler {
 
 TEST(OutputSourceDeathTest, FlushesAndEndsWithoutTheProgramsVariables) {
   EXPECT_EXIT(print_and_lose_the_variable(), testing::ExitedWithCode(0), "");
+}
+
+class Answers final : public fabric::Handler {
+ public:
+  void on_message(const fabric::Incoming& message) override {
+    OutputMark mark;
+    if (message.type != kOutputWritten || message.body.size() != sizeof mark) return;
+    std::memcpy(&mark, message.body.data(), sizeof mark);
+    last_ = mark.number;
+  }
+  std::uint32_t last_ = 0;
+};
+
+TEST(OutputSink, AnswersWhenWhatCameBeforeIsWritten) {
+  const auto network = fabric::make_loopback(2);
+  fabric::Fabric& origin = network->fabric(base::kOrigin);
+  fabric::Fabric& node = network->fabric(kOne);
+  Answers answers;
+  node.set_handler(kOutputFirst, kOutputLast, &answers);
+  testing::internal::CaptureStdout();
+  {
+    OutputSink sink(origin);
+    const OutputHead head{Stream::kStandard};
+    const std::string_view text = "a line\nand";
+    node.send(base::kOrigin, kOutput, fabric::bytes_of(head), std::as_bytes(std::span(text)));
+    node.send(base::kOrigin, kOutputFlush, fabric::bytes_of(head));
+    node.send(base::kOrigin, kOutputAsk, fabric::bytes_of(OutputMark{7}));
+    while (answers.last_ != 7) {
+      origin.poll(8);
+      node.poll(8);
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(testing::internal::GetCapturedStdout(), "a line\nand");
+  }
 }
 
 }  // namespace
