@@ -7,6 +7,7 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 
 #include <cerrno>
 
@@ -16,6 +17,12 @@ namespace {
 using enum ShapeKind;
 
 constexpr CallShape values(int number, const char* name) { return {number, name, kValues}; }
+constexpr CallShape path(int number, const char* name, std::uint8_t at = 0) {
+  return {number, name, kPath, at};
+}
+constexpr CallShape two_paths(int number, const char* name, std::uint8_t one, std::uint8_t other) {
+  return {number, name, kTwoPaths, one, 0, other};
+}
 constexpr CallShape refused(int number, const char* name, int with) {
   return {number, name, kRefused, 0, 0, 0, 0, with};
 }
@@ -33,7 +40,15 @@ constexpr std::array kDescriptorCalls{
     CallShape{SYS_fstat, "fstat", kFixedOut, 0, 0, 1, sizeof(struct stat)},
     CallShape{SYS_newfstatat, "newfstatat", kPathOut, 1, 0, 2, sizeof(struct stat)},
     CallShape{SYS_statx, "statx", kPathOut, 1, 0, 4, sizeof(struct statx)},
-    CallShape{SYS_openat, "openat", kPath, 1},
+    CallShape{SYS_readlinkat, "readlinkat", kPathBytes, 1, 3, 2},
+    path(SYS_openat, "openat", 1),
+    path(SYS_faccessat, "faccessat", 1),
+    path(SYS_faccessat2, "faccessat2", 1),
+    path(SYS_mkdirat, "mkdirat", 1),
+    path(SYS_mknodat, "mknodat", 1),
+    path(SYS_unlinkat, "unlinkat", 1),
+    path(SYS_fchmodat, "fchmodat", 1),
+    path(SYS_fchownat, "fchownat", 1),
     values(SYS_close, "close"),
     values(SYS_lseek, "lseek"),
     values(SYS_ftruncate, "ftruncate"),
@@ -42,6 +57,7 @@ constexpr std::array kDescriptorCalls{
     values(SYS_fadvise64, "fadvise64"),
     values(SYS_fallocate, "fallocate"),
     values(SYS_flock, "flock"),
+    values(SYS_fchdir, "fchdir"),
     values(SYS_fchmod, "fchmod"),
     values(SYS_fchown, "fchown"),
     values(SYS_dup, "dup"),
@@ -50,12 +66,36 @@ constexpr std::array kDescriptorCalls{
     refused(SYS_mmap, "mmap", ENODEV),
     refused(SYS_dup2, "dup2", EBADF),
     refused(SYS_dup3, "dup3", EBADF),
+    refused(SYS_utimensat, "utimensat", EPERM),
     refused(SYS_sendfile, "sendfile", EINVAL),
 };
 
-constexpr std::array kOpeningCalls{
-    CallShape{SYS_open, "open", kPath, 0},
-    CallShape{SYS_creat, "creat", kPath, 0},
+constexpr std::array kPathCalls{
+    path(SYS_open, "open"),
+    path(SYS_creat, "creat"),
+    path(SYS_access, "access"),
+    path(SYS_chdir, "chdir"),
+    path(SYS_mkdir, "mkdir"),
+    path(SYS_mknod, "mknod"),
+    path(SYS_rmdir, "rmdir"),
+    path(SYS_unlink, "unlink"),
+    path(SYS_chmod, "chmod"),
+    path(SYS_chown, "chown"),
+    path(SYS_lchown, "lchown"),
+    path(SYS_truncate, "truncate"),
+    two_paths(SYS_rename, "rename", 0, 1),
+    two_paths(SYS_renameat, "renameat", 1, 3),
+    two_paths(SYS_renameat2, "renameat2", 1, 3),
+    two_paths(SYS_link, "link", 0, 1),
+    two_paths(SYS_linkat, "linkat", 1, 3),
+    two_paths(SYS_symlink, "symlink", 0, 1),
+    two_paths(SYS_symlinkat, "symlinkat", 0, 2),
+    CallShape{SYS_readlink, "readlink", kPathBytes, 0, 2, 1},
+    CallShape{SYS_stat, "stat", kPathOut, 0, 0, 1, sizeof(struct stat)},
+    CallShape{SYS_lstat, "lstat", kPathOut, 0, 0, 1, sizeof(struct stat)},
+    CallShape{SYS_statfs, "statfs", kPathOut, 0, 0, 1, sizeof(struct statfs)},
+    CallShape{SYS_getcwd, "getcwd", kBytesOut, 0, 1},
+    values(SYS_umask, "umask"),
     refused(SYS_socket, "socket", EAFNOSUPPORT),
     refused(SYS_socketpair, "socketpair", EAFNOSUPPORT),
     refused(SYS_pipe, "pipe", EMFILE),
@@ -84,7 +124,7 @@ const CallShape* find(std::span<const CallShape> shapes, int number) {
 }  // namespace
 
 std::span<const CallShape> descriptor_call_shapes() { return kDescriptorCalls; }
-std::span<const CallShape> opening_call_shapes() { return kOpeningCalls; }
+std::span<const CallShape> path_call_shapes() { return kPathCalls; }
 
 const CallShape* shape_of(int number, const std::array<std::uint64_t, 6>& arguments) {
   const auto command = static_cast<unsigned>(arguments[1]);
@@ -93,7 +133,7 @@ const CallShape* shape_of(int number, const std::array<std::uint64_t, 6>& argume
   if (number == SYS_fcntl && command == F_GETLK) return &kLockQuery;
   if (number == SYS_fcntl && (command == F_SETLK || command == F_SETLKW)) return &kLockCommand;
   const CallShape* shape = find(kDescriptorCalls, number);
-  return shape != nullptr ? shape : find(kOpeningCalls, number);
+  return shape != nullptr ? shape : find(kPathCalls, number);
 }
 
 }  // namespace amasia::delegate

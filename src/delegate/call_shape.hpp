@@ -15,7 +15,9 @@ enum class ShapeKind : std::uint8_t {
   kBytesIn,    // argument `pointer` points to as many bytes as argument `length` says, read by it
   kBytesOut,   // the same, written by it
   kPath,       // argument `pointer` is a path
-  kPathOut,    // the same, and `out_size` bytes are written to argument `out_pointer`
+  kTwoPaths,   // arguments `pointer` and `out_pointer` are paths
+  kPathBytes,  // `pointer` is a path; as many bytes as `length` says are written to `out_pointer`
+  kPathOut,    // `pointer` is a path; `out_size` bytes are written to argument `out_pointer`
   kFixedOut,   // `out_size` bytes are written to argument `out_pointer`
   kVectorIn,   // argument 1 is an array of argument 2 iovecs, read by it
   kVectorOut,  // the same, written by it
@@ -36,8 +38,10 @@ struct CallShape {
 // Every call that is delegated or refused when a node other than the origin makes it on one of the
 // program's descriptors.
 std::span<const CallShape> descriptor_call_shapes();
-// Calls that make a descriptor out of nothing but a path, or refuse to make one elsewhere.
-std::span<const CallShape> opening_call_shapes();
+// Calls that have no descriptor, or one that is not their first argument. What paths mean is the
+// origin's, and so are working directory and file mode mask. Some make a descriptor out of nothing
+// but a path, others are refused since they would make one elsewhere.
+std::span<const CallShape> path_call_shapes();
 
 // The shape of one call as it was made: fcntl and ioctl depend on their command. nullptr: unknown.
 const CallShape* shape_of(int number, const std::array<std::uint64_t, 6>& arguments);

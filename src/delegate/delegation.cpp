@@ -136,7 +136,7 @@ Status delegate_this_thread(Delegation& delegation, bool is_origin,
       }
       descriptor_calls.push_back({shape.number, STDERR_FILENO + 1, kLastProgramDescriptor});
     }
-    for (const CallShape& shape : opening_call_shapes()) calls.push_back(shape.number);
+    for (const CallShape& shape : path_call_shapes()) calls.push_back(shape.number);
   }
   const os::TrapRules rules{managed, descriptor_calls, calls};
   return os::install_syscall_trap(rules, answer_trapped_call);

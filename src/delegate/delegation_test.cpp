@@ -13,6 +13,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -168,6 +169,30 @@ TEST_F(RemoteFile, IsWrittenAndReadFromAnotherNode) {
   EXPECT_EQ(job_.call(1, SYS_close, {descriptor}), -EBADF);
 }
 
+TEST_F(RemoteFile, PathsMeanWhatTheyMeanAtTheOrigin) {
+  const std::string other = path_ + "b";
+  const auto at = [](const std::string& path) { return Job::address(path.c_str()); };
+  EXPECT_EQ(job_.call(1, SYS_mkdir, {at(path_), 0700}), 0);
+  EXPECT_EQ(job_.call(1, SYS_access, {at(path_), W_OK}), 0);
+  EXPECT_EQ(job_.call(1, SYS_rename, {at(path_), at(other)}), 0);
+  EXPECT_EQ(job_.call(1, SYS_access, {at(path_), W_OK}), -ENOENT);
+  EXPECT_EQ(job_.call(1, SYS_symlinkat, {at(other), static_cast<std::uint64_t>(AT_FDCWD),
+                                         at(path_)}), 0);
+  std::string target(other.size() + 5, '.');
+  EXPECT_EQ(job_.call(1, SYS_readlink, {at(path_), at(target), target.size()}),
+            static_cast<long>(other.size()));
+  EXPECT_EQ(target, other + ".....");
+  EXPECT_EQ(job_.call(1, SYS_unlink, {at(path_)}), 0);
+  EXPECT_EQ(job_.call(1, SYS_rmdir, {at(other)}), 0);
+  EXPECT_EQ(job_.call(1, SYS_rename, {0, at(other)}), -EFAULT);
+  std::string here(4096, ' ');
+  EXPECT_GT(job_.call(1, SYS_getcwd, {at(here), here.size()}), 1);
+  EXPECT_EQ(std::string(here.c_str()), std::filesystem::current_path());
+  const mode_t before = umask(022);
+  EXPECT_EQ(job_.call(1, SYS_umask, {027}), 022);
+  EXPECT_EQ(umask(before), 027u);
+}
+
 TEST_F(RemoteFile, FailsAsAtTheOrigin) {
   EXPECT_EQ(job_.call(1, SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD),
                                       Job::address("/no/such/file"), O_RDONLY}), -ENOENT);
@@ -178,7 +203,8 @@ TEST_F(RemoteFile, FailsAsAtTheOrigin) {
 TEST_F(RemoteFile, WhatCannotBeCarriedIsRefused) {
   EXPECT_EQ(job_.call(1, SYS_mmap, {0, 4096, 1, 2, 5, 0}), -ENODEV);
   EXPECT_EQ(job_.call(1, SYS_socket, {2, 1, 0}), -EAFNOSUPPORT);
-  EXPECT_EQ(job_.counts(1).refused_calls, 2u);
+  EXPECT_EQ(job_.call(1, SYS_utimensat, {3, 0, 0, 0}), -EPERM);
+  EXPECT_EQ(job_.counts(1).refused_calls, 3u);
 }
 
 TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {

@@ -22,6 +22,23 @@ iovec piece(std::uint64_t address, std::size_t size) {
   return {reinterpret_cast<void*>(address), size};
 }
 
+iovec path_piece(std::uint64_t address) {
+  return piece(address, std::strlen(reinterpret_cast<const char*>(address)) + 1);
+}
+
+bool lacks_a_path(const CallShape& shape, const os::TrappedCall& call) {
+  switch (shape.kind) {
+    case ShapeKind::kTwoPaths:
+      return call.arguments[shape.pointer] == 0 || call.arguments[shape.out_pointer] == 0;
+    case ShapeKind::kPath:
+    case ShapeKind::kPathBytes:
+    case ShapeKind::kPathOut:
+      return call.arguments[shape.pointer] == 0;
+    default:
+      return false;
+  }
+}
+
 Pieces vector_pieces(const os::TrappedCall& call) {
   const auto* vector = reinterpret_cast<const iovec*>(call.arguments[1]);
   return {vector, vector + call.arguments[2]};
@@ -32,10 +49,12 @@ Pieces pieces_in(const CallShape& shape, const os::TrappedCall& call) {
     case ShapeKind::kBytesIn:
       return {piece(call.arguments[shape.pointer], call.arguments[shape.length])};
     case ShapeKind::kPath:
-    case ShapeKind::kPathOut: {
-      const auto* path = reinterpret_cast<const char*>(call.arguments[shape.pointer]);
-      return {piece(call.arguments[shape.pointer], std::strlen(path) + 1)};
-    }
+    case ShapeKind::kPathBytes:
+    case ShapeKind::kPathOut:
+      return {path_piece(call.arguments[shape.pointer])};
+    case ShapeKind::kTwoPaths:
+      return {path_piece(call.arguments[shape.pointer]),
+              path_piece(call.arguments[shape.out_pointer])};
     case ShapeKind::kFixedOut:  // F_GETLK reads what it overwrites; the others do not mind
       return {piece(call.arguments[shape.out_pointer], shape.out_size)};
     case ShapeKind::kVectorIn:
@@ -49,6 +68,8 @@ Pieces pieces_out(const CallShape& shape, const os::TrappedCall& call) {
   switch (shape.kind) {
     case ShapeKind::kBytesOut:
       return {piece(call.arguments[shape.pointer], call.arguments[shape.length])};
+    case ShapeKind::kPathBytes:
+      return {piece(call.arguments[shape.out_pointer], call.arguments[shape.length])};
     case ShapeKind::kPathOut:
     case ShapeKind::kFixedOut:
       return {piece(call.arguments[shape.out_pointer], shape.out_size)};
@@ -97,6 +118,14 @@ void point_at(const CallShape& shape, CallMessage& message, std::byte* in, iovec
       arguments[shape.pointer] = address(out_vector.iov_base);
       arguments[shape.length] = message.out_size;
       break;
+    case ShapeKind::kTwoPaths:
+      arguments[shape.pointer] = address(in);
+      arguments[shape.out_pointer] = address(in) + 1 + strnlen(reinterpret_cast<char*>(in),
+                                                               message.in_size);
+      break;
+    case ShapeKind::kPathBytes:
+      arguments[shape.length] = message.out_size;
+      [[fallthrough]];
     case ShapeKind::kPathOut:
       arguments[shape.out_pointer] = address(out_vector.iov_base);
       [[fallthrough]];
@@ -123,7 +152,8 @@ void point_at(const CallShape& shape, CallMessage& message, std::byte* in, iovec
 // How many of the `out_size` bytes the call has written.
 std::size_t written(const CallShape& shape, long result, std::uint32_t out_size) {
   if (result < 0) return 0;
-  const bool counts = shape.kind == ShapeKind::kBytesOut || shape.kind == ShapeKind::kVectorOut;
+  const bool counts = shape.kind == ShapeKind::kBytesOut || shape.kind == ShapeKind::kVectorOut ||
+                      shape.kind == ShapeKind::kPathBytes;
   return counts ? std::min<std::size_t>(static_cast<std::size_t>(result), out_size) : out_size;
 }
 
@@ -133,6 +163,7 @@ long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
   const CallShape* shape = shape_of(static_cast<int>(call.number), call.arguments);
   AMASIA_CHECK(shape != nullptr, "a call was caught that the table does not know");
   if (shape->kind == ShapeKind::kRefused) return refuse(*shape);
+  if (lacks_a_path(*shape, call)) return -EFAULT;
   calls_.fetch_add(1, std::memory_order_relaxed);
   return carry(*shape, call);
 }
@@ -184,6 +215,10 @@ bool CallServer::on_call(NodeId from, std::span<const std::byte> body) {
   const CallShape* shape = shape_of(request.message.number, request.message.arguments);
   if (shape == nullptr || shape->kind == ShapeKind::kRefused) return false;
   if (body.size() != request.message.in_size) return false;
+  const bool has_paths = shape->kind == ShapeKind::kPath || shape->kind == ShapeKind::kTwoPaths ||
+                         shape->kind == ShapeKind::kPathBytes || shape->kind == ShapeKind::kPathOut;
+  const int paths = shape->kind == ShapeKind::kTwoPaths ? 2 : 1;
+  if (has_paths && std::ranges::count(body, std::byte{0}) != paths) return false;
   if (request.message.out_size > kMaxTransfer) return false;
   request.in.assign(body.begin(), body.end());
   const std::lock_guard lock(mutex_);
