@@ -239,6 +239,7 @@ void Node::serve_region() {
                .mend_dynamic = head.icvs.dynamic != 0,
                .extra = reader.rest()});
   mailbox_.drop_region();
+  services_.enter_region();
   {
     const PlaceScope place;
     team_.run();

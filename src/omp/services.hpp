@@ -47,6 +47,9 @@ class Services {
     return true;
   }
 
+  // On another node than the origin, before its part of a region begins, on its main thread.
+  virtual void enter_region() {}
+
   // At the end of a region. On another node than the origin: on its main thread, before the origin
   // hears that the node has joined; what its threads printed must be on its way to the origin. On
   // the origin: once all have joined; what has arrived must be in the program's streams.

@@ -66,6 +66,7 @@ class NodeProcess final : public Services,
   void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   bool code_is_everywhere(const void* code) const override;
+  void enter_region() override { adopt_locale(); }
   void flush_output() override;
   void publish_output() override;
   ThreadCounters thread_counters() override;

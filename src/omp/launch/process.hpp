@@ -64,17 +64,25 @@ void early_start(char** environment) noexcept;
 
 // The first page of the origin's heap, which holds no block. What each node's C library knows for
 // itself is written down here for all: where the environment's list begins, and the program's keys
-// of thread-specific data.
+// of thread-specific data, and the locale.
 struct SharedPage {
   char** environment = nullptr;
   KeyTable* keys = nullptr;
+  // The locale that the program has set: how often it did, and its name; longer ones are not told.
+  std::uint32_t locale_changes = 0;
+  char locale[2048] = "";
 };
+static_assert(sizeof(SharedPage) <= base::kPageSize);
 inline SharedPage& shared_page() noexcept {
   return *reinterpret_cast<SharedPage*>(process.space.heap(base::kOrigin).begin);
 }
 
 // On the origin, before main: from here on pthread_key_create makes keys of the job.
 void make_key_table() noexcept;
+
+// On the other nodes, before a region: takes over the locale that the program has set. A load if it
+// is the same as at the last region.
+void adopt_locale() noexcept;
 
 // On the origin: lets the other nodes' getenv find what `environ` points to now.
 void publish_environment() noexcept;
