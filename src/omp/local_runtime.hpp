@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "omp/frame.hpp"
 #include "omp/region.hpp"
@@ -44,6 +45,9 @@ class LocalRuntime {
   virtual std::uint32_t active_level() = 0;
   // dyn-var of the current task.
   virtual void set_dynamic(bool on) = 0;
+
+  // What the compiler says of a place in the program: kmpc's ";file;function;line;column;;", or "".
+  virtual std::string_view source_of(const void* location) const = 0;
 
   // Forks exactly `threads` threads, the caller among them, each of which calls body.run. Returns
   // when all have returned and joined. On the native stack of the calling thread.

@@ -110,14 +110,11 @@ void Node::peer_lost(NodeId peer, std::string_view why) {
 
 Node::Patience Node::begin_wait(Nanos spin, const char* what, int waits_for) {
   const Nanos now = os::monotonic_now();
-  Patience patience{what, waits_for, now, now + spin, 0};
   services_.note_pause();
-  if (what != nullptr && settings_.watchdog > 0) patience.complain_at = now + settings_.watchdog;
-  if (spin > 0) {
-    services_.begin_help();
-    patience.helping = true;
-  }
-  return patience;
+  if (spin > 0) services_.begin_help();
+  return {.wait = {services_, self(), settings_.watchdog, {.what = what, .node = waits_for}, now},
+          .spin_until = now + spin,
+          .helping = spin > 0};
 }
 
 void Node::end_wait(Patience& patience) {
@@ -138,18 +135,7 @@ void Node::sleep_round(Patience& patience, std::uint32_t seen) {
     services_.abort_job(fmt::format("node {} was lost while node {} was in a parallel region",
                                     std::countr_zero(lost), self().value));
   }
-  Nanos timeout = -1;
-  if (patience.complain_at != 0) {
-    const Nanos now = os::monotonic_now();
-    if (now >= patience.complain_at) {
-      base::log_line(
-          base::LogLevel::kWarning, "node {} has waited {} s for {}{}", self().value,
-          (now - patience.began) / base::kSecond, patience.what,
-          patience.waits_for < 0 ? std::string() : fmt::format(" of node {}", patience.waits_for));
-      patience.complain_at = now + settings_.watchdog;
-    }
-    timeout = patience.complain_at - now;
-  }
+  const Nanos timeout = patience.wait.tell(os::monotonic_now());
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // partner: wake
   if (events_.load(std::memory_order_seq_cst) == seen) os::futex_wait(events_, seen, timeout);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);
@@ -170,6 +156,7 @@ Word Node::meet(const Team& team, std::uint32_t generation, Word word) {
     meeting.hear(round, mailbox_.signal(generation, round));
     step = meeting.advance();
   }
+  services_.show_progress();
   return step.word;
 }
 

@@ -6,7 +6,7 @@
 // field        | written by                      | read by              | ordered by
 // mailbox_     | handler (polling thread)        | leader, serving      | release/acquire in it
 // events_      | handler, after the mailbox      | waiting threads      | release/acquire
-// records_     | origin's forking threads        | statistics           | records_mutex_
+// records_     | forking and serving threads     | statistics           | records_mutex_
 // N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
 // N2 At most one global region runs at a time; region_busy_ says so on the origin.
 #pragma once
@@ -23,6 +23,7 @@
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
 #include "omp/local_runtime.hpp"
+#include "omp/long_wait.hpp"
 #include "omp/mailbox.hpp"
 #include "omp/region.hpp"
 #include "omp/services.hpp"
@@ -103,8 +104,7 @@ class Node final : public fabric::Handler {
 
   // Waiting for what a handler does. `ready` must read with acquire what handlers wrote before
   // wake(). Spins for `spin`, then sleeps; fetches messages meanwhile. Native stack; may block for
-  // long, and says so: "`what` …" goes to the log after the watchdog's time.
-  // Which node it waits for, if it is one, is told too.
+  // long, and says so (LongWait): `what`, and which node it waits for, if it is one.
   template <typename Ready>
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
   // After a handler changed what a thread may wait for. Handlers only.
@@ -115,14 +115,11 @@ class Node final : public fabric::Handler {
  private:
   friend class Team;
 
-  // A wait's clock: when to give up spinning, when to complain.
+  // A wait's clock: when to give up spinning, when to tell of it.
   struct Patience {
-    const char* what;
-    int waits_for;
-    Nanos began;
+    LongWait wait;
     Nanos spin_until;
-    Nanos complain_at;  // 0: never
-    bool helping = false;
+    bool helping;
   };
   Patience begin_wait(Nanos spin, const char* what, int waits_for);
   // True: it made a round of spinning. False: the time for that is over.
@@ -141,7 +138,9 @@ class Node final : public fabric::Handler {
 
   SingleReason reason_to_stay(const RegionRequest& request, std::uint32_t threads);
   std::uint32_t threads_of(const RegionRequest& request);
-  RegionRecord* record_of(const RegionRequest& request);
+  RegionRecord* record_of(const void* function, Abi abi, const void* location);
+  void show_region(const RegionRecord& record);
+  void unshow_region();
   void start_region(const RegionRequest& request, const RegionPlan& plan);
   void join_region(const RegionPlan& plan);
   void serve_region();
@@ -162,6 +161,7 @@ class Node final : public fabric::Handler {
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<std::uint64_t> lost_{0};  // bit per node
   std::atomic<bool> region_busy_{false};
+  std::atomic<std::uint32_t> regions_shown_{0};  // begun here and not ended, nested ones left out
   std::uint32_t last_region_ = 0;
 
   mutable std::mutex records_mutex_;

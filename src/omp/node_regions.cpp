@@ -71,15 +71,24 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   return SingleReason::kNone;
 }
 
-RegionRecord* Node::record_of(const RegionRequest& request) {
+RegionRecord* Node::record_of(const void* function, Abi abi, const void* location) {
   const std::lock_guard lock(records_mutex_);
-  std::unique_ptr<RegionRecord>& record = records_[request.outlined.function];
+  std::unique_ptr<RegionRecord>& record = records_[function];
   if (record == nullptr) {
     record = std::make_unique<RegionRecord>();
-    record->site =
-        site_of(request.outlined.function, request.source != nullptr ? request.source : "");
+    record->site = site_of(function, runtime(abi).source_of(location));
   }
   return record.get();
+}
+
+// Several regions run at once where threads of the program fork: one of them is shown.
+void Node::show_region(const RegionRecord& record) {
+  regions_shown_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+  services_.enter_region(record.site);
+}
+
+void Node::unshow_region() {
+  if (regions_shown_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.leave_region();
 }
 
 RegionPlan Node::plan_region(const RegionRequest& request) {
@@ -100,7 +109,8 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   }
   adopt_thread(request.abi);
   plan.started = os::monotonic_now();
-  plan.record = record_of(request);
+  plan.record = record_of(request.outlined.function, request.abi, request.location);
+  show_region(*plan.record);
   const std::uint32_t threads = threads_of(request);
   plan.reason = reason_to_stay(request, threads);
   if (plan.reason != SingleReason::kNone) return plan;
@@ -116,6 +126,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
 
 void Node::finish_single(const RegionPlan& plan) {
   if (plan.record == nullptr) return;
+  unshow_region();
   const Nanos elapsed = os::monotonic_now() - plan.started;
   const std::lock_guard lock(records_mutex_);
   RegionRecord& record = *plan.record;
@@ -138,6 +149,7 @@ void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
       services_.flush_output();
     });
   }
+  unshow_region();
   region_busy_.store(false, std::memory_order_release);  // partner: plan_region
 }
 
@@ -240,6 +252,9 @@ void Node::serve_region() {
                .extra = reader.rest()});
   mailbox_.drop_region();
   services_.enter_region();
+  const auto* const function = reinterpret_cast<const void*>(head.function);
+  const auto* const location = reinterpret_cast<const void*>(head.location);
+  show_region(*record_of(function, static_cast<Abi>(head.abi), location));
   {
     const PlaceScope place;
     team_.run();
@@ -247,6 +262,7 @@ void Node::serve_region() {
   services_.flush_output();
   const Team::Totals totals = team_.totals();
   const JoinedBody joined{head.region, 0, totals.faults, totals.stall_ns, totals.loops_single};
+  unshow_region();
   send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
 }
 

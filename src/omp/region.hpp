@@ -49,7 +49,6 @@ struct RegionRequest {
   Abi abi = Abi::kKmpc;
   Outlined outlined;
   const void* location = nullptr;  // kmpc: ident_t*, in memory that is the same on all nodes
-  const char* source = nullptr;    // kmpc: the ident_t's place, ";file;function;line;column;;"
   std::uint32_t threads = 0;       // num_threads clause; 0: the ICV
   std::int32_t proc_bind = 0;      // proc_bind clause in the ABI's own coding; 0: none
   SingleReason must_stay = SingleReason::kNone;
@@ -64,7 +63,8 @@ struct NodeShare {
   std::uint32_t offset = 0;  // global id of its first thread
 };
 
-// The region's statistics by place in the program. Written on the origin at the end of each run.
+// The region's statistics by place in the program. Written on the origin at the end of each run;
+// other nodes know its site.
 struct RegionRecord {
   std::string site;  // "file:line function", else symbol+offset
   std::uint64_t runs = 0;

@@ -73,6 +73,14 @@ class Services {
   virtual int help() { return 0; }
   virtual void end_help() {}
 
+  // What the launcher tells of this node if it dies or hangs. Any thread; a few stores. A region's
+  // site; what a thread has waited for longer than a moment ({}: it has come); and that something
+  // has been done.
+  virtual void enter_region(std::string_view site) { (void)site; }
+  virtual void leave_region() {}
+  virtual void show_wait(std::string_view what) { (void)what; }
+  virtual void show_progress() {}
+
   // Ends the job on all nodes with a non-zero code. `why`: one sentence.
   [[noreturn]] virtual void abort_job(std::string_view why) = 0;
 };

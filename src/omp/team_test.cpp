@@ -33,6 +33,8 @@ class ThreadRuntime final : public LocalRuntime {
   std::uint32_t active_level() override { return 0; }
   void set_dynamic(bool on) override { icvs_.dynamic = on; }
 
+  std::string_view source_of(const void*) const override { return {}; }
+
   void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
     barrier_ = std::make_unique<std::barrier<>>(threads);
     std::vector<std::thread> others;

@@ -149,6 +149,7 @@ bool WorkSharing::next_from_pool(NodeLoop& loop, loops::Iterations& range) {
 }
 
 void WorkSharing::ask(NodeLoop& loop) {
+  node_.services().show_progress();
   refills_.fetch_add(1, std::memory_order_relaxed);
   const WantBody want = loop.want;
   if (node_.self() == base::kOrigin) {

@@ -87,16 +87,21 @@ std::vector<pid_t> all_processes() {
   return out;
 }
 
-// The parent, or 0. The name in /proc/<pid>/stat may hold spaces and parentheses.
-pid_t parent_of(pid_t process) {
-  const auto text = read_file(proc_path(process, "stat"));
-  if (!text.ok()) return 0;
-  const auto name_end = text.value().rfind(')');
-  if (name_end == std::string::npos) return 0;
-  char state;
+struct ProcessState {
+  char state = '?';
   pid_t parent = 0;
-  if (std::sscanf(text.value().c_str() + name_end + 1, " %c %d", &state, &parent) != 2) return 0;
-  return parent;
+};
+
+// The name in /proc/<pid>/stat may hold spaces and parentheses.
+ProcessState state_of(pid_t process) {
+  const auto text = read_file(proc_path(process, "stat"));
+  if (!text.ok()) return {};
+  const auto name_end = text.value().rfind(')');
+  if (name_end == std::string::npos) return {};
+  ProcessState read;
+  const char* const rest = text.value().c_str() + name_end + 1;
+  if (std::sscanf(rest, " %c %d", &read.state, &read.parent) != 2) return {};
+  return read;
 }
 
 }  // namespace
@@ -143,13 +148,15 @@ bool has_ended(int watch) noexcept {
   return ::poll(&ended, 1, 0) > 0;
 }
 
+bool is_stopped(pid_t process) noexcept { return state_of(process).state == 'T'; }
+
 bool has_terminal() noexcept {
   return Descriptor(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)).valid();
 }
 
 std::vector<pid_t> descendants_of(pid_t root) {
   std::multimap<pid_t, pid_t> children;
-  for (const pid_t process : all_processes()) children.emplace(parent_of(process), process);
+  for (const pid_t process : all_processes()) children.emplace(state_of(process).parent, process);
   std::vector<pid_t> out;
   const auto add_children = [&](pid_t parent) {
     const auto [from, to] = children.equal_range(parent);

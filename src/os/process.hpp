@@ -30,6 +30,8 @@ Result<ProcessImage> image_of(pid_t process);
 // Readable once the process has ended. Refers to the process itself, not to its number.
 Result<Descriptor> watch_process(pid_t process);
 bool has_ended(int watch) noexcept;
+// Whether a signal such as SIGSTOP has stopped all of the process.
+bool is_stopped(pid_t process) noexcept;
 // Whether there is a controlling terminal.
 bool has_terminal() noexcept;
 

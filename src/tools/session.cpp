@@ -127,8 +127,9 @@ std::uint64_t Session::progress() const {
 std::vector<std::string> Session::describe() const {
   std::vector<std::string> out;
   for (const LocalNode& node : nodes_) {
-    out.push_back(fmt::format("node {} (process {}) is {}", node.id.value, node.process,
-                              board_.describe(node.id)));
+    const bool stopped = node.process != 0 && os::is_stopped(node.process);
+    out.push_back(fmt::format("node {} (process {}) is {}{}", node.id.value, node.process,
+                              board_.describe(node.id), stopped ? ", stopped by a signal" : ""));
   }
   return out;
 }

@@ -65,6 +65,8 @@ class GompRuntime final : public LocalRuntime {
   std::uint32_t active_level() override { return static_cast<std::uint32_t>(real_active_level()); }
   void set_dynamic(bool on) override { real_set_dynamic(on ? 1 : 0); }
 
+  std::string_view source_of(const void*) const override { return {}; }
+
   void fork(const void*, std::uint32_t threads, std::int32_t proc_bind, LocalBody& body) override {
     real_parallel(team_entry, &body, threads, static_cast<unsigned>(proc_bind));
   }

@@ -54,7 +54,6 @@ RegionRequest take_request(ident_t* place, void* function, std::span<void* const
   request.abi = Abi::kKmpc;
   request.outlined = {function, words};
   request.location = place;
-  request.source = place != nullptr ? place->psource : nullptr;
   ThreadContext& context = thread_context;
   request.threads = context.pushed_threads > 0 ? context.pushed_threads : 0;
   request.proc_bind = context.pushed_proc_bind;

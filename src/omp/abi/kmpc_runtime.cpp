@@ -63,6 +63,11 @@ class KmpcRuntime final : public LocalRuntime {
   std::uint32_t active_level() override { return static_cast<std::uint32_t>(real_active_level()); }
   void set_dynamic(bool on) override { real_set_dynamic(on ? 1 : 0); }
 
+  std::string_view source_of(const void* location) const override {
+    const auto* const place = static_cast<const ident_t*>(location);
+    return place != nullptr && place->psource != nullptr ? place->psource : "";
+  }
+
   void fork(const void* location, std::uint32_t threads, std::int32_t proc_bind,
             LocalBody& body) override {
     const auto* const place = static_cast<const ident_t*>(location);

@@ -126,7 +126,8 @@ void NodeProcess::make_node() {
   }
   node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings));
   sharing_ = std::make_unique<WorkSharing>(*node_);
-  locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst);
+  locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst,
+                                         LockService::origin_is_home, node_->settings().watchdog);
   set_runtimes(*node_);
   node_->set_work_sharing(sharing_.get());
   node_->set_locks(locks_.get());
@@ -326,6 +327,11 @@ void NodeProcess::end_help() {
   helping->~Helping();
   helping = nullptr;
 }
+
+void NodeProcess::enter_region(std::string_view site) { slot().enter_region(site); }
+void NodeProcess::leave_region() { slot().leave_region(); }
+void NodeProcess::show_wait(std::string_view what) { slot().waits_for.set(what); }
+void NodeProcess::show_progress() { slot().advance(); }
 
 void NodeProcess::abort_job(std::string_view why) {
   base::log_line(base::LogLevel::kError, "{}", why);

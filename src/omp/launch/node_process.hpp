@@ -74,6 +74,10 @@ class NodeProcess final : public Services,
   void begin_help() override;
   int help() override;
   void end_help() override;
+  void enter_region(std::string_view site) override;
+  void leave_region() override;
+  void show_wait(std::string_view what) override;
+  void show_progress() override;
   [[noreturn]] void abort_job(std::string_view why) override;
 
   void engine_failed(std::string_view what) override { abort_job(what); }
@@ -91,6 +95,7 @@ class NodeProcess final : public Services,
   base::NodeStatistics own_statistics() const;
   void report_statistics();
 
+  launch::BoardSlot& slot() { return process_.membership->slot(); }
   const base::Options& options() const { return *process_.options; }
   bool wants_statistics() const { return !options().stats.empty(); }
   Nanos start_timeout() const { return options().start_timeout_s * base::kSecond; }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "omp/long_wait.hpp"
 #include "omp/native.hpp"
 #include "os/os.hpp"
 
@@ -103,6 +104,12 @@ void tell(Waiter* waiter, std::uint32_t state) {
   os::futex_wake(word, 1);
 }
 
+Awaited awaited(LockKey key) {
+  if (key == kUnnamedCritical) return {.what = "the unnamed critical section"};
+  if (key == kGompAtomic) return {.what = "an atomic operation"};
+  return {.what = "the lock or critical section", .address = key};
+}
+
 bool for_home(LockEventKind kind) {
   return kind == LockEventKind::kRequest || kind == LockEventKind::kTryRequest ||
          kind == LockEventKind::kTryMoved || kind == LockEventKind::kTryRefused;
@@ -111,11 +118,12 @@ bool for_home(LockEventKind kind) {
 }  // namespace
 
 LockService::LockService(fabric::Fabric& fabric, Services& services, fabric::MessageType type,
-                         HomeOf home_of)
+                         HomeOf home_of, Nanos watchdog)
     : fabric_(fabric),
       services_(services),
       type_(type),
       home_of_(home_of),
+      watchdog_(watchdog),
       shards_(std::make_unique<Shard[]>(kShards)) {
   fabric_.set_handler(type_, type_, this);
 }
@@ -208,6 +216,7 @@ void LockService::carry_out(const Pending& pending) {
 
 void LockService::wait(LockKey key, Waiter& waiter) {
   services_.note_pause();
+  LongWait told(services_, fabric_.self(), watchdog_, awaited(key), os::monotonic_now());
   for (;;) {
     std::uint32_t state = waiter.state.load(std::memory_order_acquire);
     for (int i = 0; state == Waiter::kParked && i < kSpins; ++i) {
@@ -215,7 +224,7 @@ void LockService::wait(LockKey key, Waiter& waiter) {
       state = waiter.state.load(std::memory_order_acquire);
     }
     while (state == Waiter::kParked) {
-      os::futex_wait(waiter.state, Waiter::kParked, -1);
+      os::futex_wait(waiter.state, Waiter::kParked, told.tell(os::monotonic_now()));
       state = waiter.state.load(std::memory_order_acquire);
     }
     if (state != Waiter::kWoken) return;
@@ -279,7 +288,10 @@ std::uint32_t LockService::do_acquire(LockKey key) {
     if (!pending.caller_granted) entry.waiting.push(&waiter);
   }
   carry_out(pending);
-  if (!pending.caller_granted) wait(key, waiter);
+  if (!pending.caller_granted) {
+    wait(key, waiter);
+    services_.show_progress();
+  }
   return 1;
 }
 

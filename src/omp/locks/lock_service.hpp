@@ -46,9 +46,10 @@ class LockService final : public fabric::Handler {
   using HomeOf = NodeId (*)(LockKey key);
   static NodeId origin_is_home(LockKey) { return base::kOrigin; }
 
-  // Registers itself for messages of `type`. All outlive it.
+  // Registers itself for messages of `type`. All outlive it. Waits that take longer than `watchdog`
+  // go to the log; 0: none.
   LockService(fabric::Fabric& fabric, Services& services, fabric::MessageType type,
-              HomeOf home_of = origin_is_home);
+              HomeOf home_of = origin_is_home, Nanos watchdog = 0);
   ~LockService() override;
 
   // For any thread of the program, on any stack. acquire() blocks until the lock is the caller's;
@@ -112,6 +113,7 @@ class LockService final : public fabric::Handler {
   Services& services_;
   const fabric::MessageType type_;
   const HomeOf home_of_;
+  const Nanos watchdog_;
   std::unique_ptr<Shard[]> shards_;
 };
 

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A region in which the last thread says that it is there and then does what the first argument
+   says, while all others wait for it:
+   stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing. */
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+int main(int count, char** values) {
+  const char* what = count > 1 ? values[1] : "stay";
+  const int locks = strcmp(what, "lock") == 0;
+  const int crashes = strcmp(what, "crash") == 0;
+  int there = 0;
+  omp_lock_t lock;
+  omp_init_lock(&lock);
+#pragma omp parallel
+  {
+    if (omp_get_thread_num() == omp_get_num_threads() - 1) {
+      if (locks) omp_set_lock(&lock);
+      __atomic_store_n(&there, 1, __ATOMIC_SEQ_CST);
+      if (crashes) *(volatile int*)0 = 1;
+      for (;;) pause();
+    }
+    while (!__atomic_load_n(&there, __ATOMIC_SEQ_CST)) usleep(1000);
+    if (omp_get_thread_num() == 0) {
+      puts("in a region");
+      fflush(stdout);
+    }
+    if (locks) omp_set_lock(&lock);
+#pragma omp barrier
+  }
+  return 0;
+}
