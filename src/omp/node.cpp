@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/node.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -9,6 +10,13 @@
 #include "os/os.hpp"
 
 namespace amasia::omp {
+namespace {
+
+// A node that leaves because the program has ended can be missed by another one before that one
+// hears of the end from the origin. And if a node was killed, its launcher knows better why.
+constexpr Nanos kGrace = base::kSecond / 2;
+
+}  // namespace
 
 Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings)
     : fabric_(fabric),
@@ -103,7 +111,11 @@ void Node::wake() {
 }
 
 void Node::peer_lost(NodeId peer, std::string_view why) {
-  base::log_line(base::LogLevel::kError, "node {} is lost: {}", peer.value, why);
+  base::log_line(base::LogLevel::kInfo, "node {} is lost: {}", peer.value, why);
+  if (lost_.load(std::memory_order_relaxed) == 0) {  // written on this thread only
+    why_lost_ = why;
+    lost_at_ = os::monotonic_now();
+  }
   lost_.fetch_or(std::uint64_t{1} << peer.value, std::memory_order_release);  // partner: waits
   wake();
 }
@@ -130,12 +142,26 @@ bool Node::spin_round(Patience& patience) {
   return false;
 }
 
-void Node::sleep_round(Patience& patience, std::uint32_t seen) {
-  if (const std::uint64_t lost = lost_.load(std::memory_order_acquire); lost != 0) {
-    services_.abort_job(fmt::format("node {} was lost while node {} was in a parallel region",
-                                    std::countr_zero(lost), self().value));
+// How long until a peer's loss ends the job; -1: there was none.
+Nanos Node::time_to_judge_loss(Nanos now) {
+  const std::uint64_t lost = lost_.load(std::memory_order_acquire);  // partner: peer_lost
+  if (lost == 0) return -1;
+  const Nanos left = lost_at_ + kGrace - now;
+  if (left <= 0) {
+    services_.abort_job(fmt::format("node {} was lost while node {} waited for others: {}",
+                                    std::countr_zero(lost), self().value, why_lost_));
   }
-  const Nanos timeout = patience.wait.tell(os::monotonic_now());
+  return left;
+}
+
+void Node::sleep_round(Patience& patience, std::uint32_t seen) {
+  // What a region waits for does not come once the origin has ended.
+  const bool in_region = regions_here_.load(std::memory_order_relaxed) != 0;
+  if (in_region && mailbox_.has_serve_end()) services_.leave_job();
+  const Nanos now = os::monotonic_now();
+  const Nanos told = patience.wait.tell(now);
+  const Nanos judged = time_to_judge_loss(now);
+  const Nanos timeout = told < 0 || judged < 0 ? std::max(told, judged) : std::min(told, judged);
   sleepers_.fetch_add(1, std::memory_order_seq_cst);  // partner: wake
   if (events_.load(std::memory_order_seq_cst) == seen) os::futex_wait(events_, seen, timeout);
   sleepers_.fetch_sub(1, std::memory_order_relaxed);

@@ -96,7 +96,12 @@ class Node final : public fabric::Handler {
   // On the origin, outside of regions: lets the others' serve() return.
   void shutdown();
 
-  // A peer is gone: waits for it end the job. On the polling thread.
+  // On the nodes other than the origin: blocks until the origin ends, then leaves the job. Native
+  // stack.
+  void await_end();
+
+  // A peer is gone: whoever waits ends the job, unless that turns out to have been the cause. On
+  // the polling thread.
   void peer_lost(NodeId peer, std::string_view why);
 
   // Regions by place, longest elapsed first. On the origin, any thread.
@@ -125,6 +130,7 @@ class Node final : public fabric::Handler {
   // True: it made a round of spinning. False: the time for that is over.
   bool spin_round(Patience& patience);
   void sleep_round(Patience& patience, std::uint32_t seen);
+  Nanos time_to_judge_loss(Nanos now);
   void end_wait(Patience& patience);
 
   bool on_single(const fabric::Incoming& message);
@@ -160,8 +166,10 @@ class Node final : public fabric::Handler {
   std::atomic<std::uint32_t> events_{0};
   std::atomic<std::uint32_t> sleepers_{0};
   std::atomic<std::uint64_t> lost_{0};  // bit per node
+  std::string why_lost_;  // of the first one; written before lost_, as is lost_at_
+  Nanos lost_at_ = 0;
   std::atomic<bool> region_busy_{false};
-  std::atomic<std::uint32_t> regions_shown_{0};  // begun here and not ended, nested ones left out
+  std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;
 
   mutable std::mutex records_mutex_;

@@ -83,12 +83,12 @@ RegionRecord* Node::record_of(const void* function, Abi abi, const void* locatio
 
 // Several regions run at once where threads of the program fork: one of them is shown.
 void Node::show_region(const RegionRecord& record) {
-  regions_shown_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+  regions_here_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
   services_.enter_region(record.site);
 }
 
 void Node::unshow_region() {
-  if (regions_shown_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.leave_region();
+  if (regions_here_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.leave_region();
 }
 
 RegionPlan Node::plan_region(const RegionRequest& request) {
@@ -264,6 +264,11 @@ void Node::serve_region() {
   const JoinedBody joined{head.region, 0, totals.faults, totals.stall_ns, totals.loops_single};
   unshow_region();
   send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
+}
+
+void Node::await_end() {
+  wait_until([this] { return mailbox_.has_serve_end(); }, 0, nullptr);
+  services_.leave_job();
 }
 
 void Node::shutdown() {

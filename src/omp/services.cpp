@@ -60,4 +60,9 @@ std::span<std::byte> thread_local_block(const void* address) {
   return search.found;
 }
 
+void Services::leave_job() {
+  abort_job("the program has ended while a region ran");
+  __builtin_unreachable();
+}
+
 }  // namespace amasia::omp

@@ -81,6 +81,9 @@ class Services {
   virtual void show_wait(std::string_view what) { (void)what; }
   virtual void show_progress() {}
 
+  // On another node than the origin, whose program has ended while threads of this node were in a
+  // region: this process goes, without a word.
+  [[noreturn]] virtual void leave_job();
   // Ends the job on all nodes with a non-zero code. `why`: one sentence.
   [[noreturn]] virtual void abort_job(std::string_view why) = 0;
 };

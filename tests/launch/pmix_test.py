@@ -5,8 +5,9 @@ import shutil
 import subprocess
 import unittest
 
-from launcher import AMASIA, LaunchTest, PATIENCE, PLAIN, PROGRAM, main
+from launcher import AMASIA, BUILD, LaunchTest, PATIENCE, PLAIN, PROGRAM, main
 
+REGION_PROGRAM = str(BUILD / "bin" / "launch_test_region")
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
 
 
@@ -45,6 +46,12 @@ class UnderMpirun(LaunchTest):
         result = self.mpirun(3, PROGRAM, "sleep", "1000", TEST_NODE="1:crash")
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("was killed by SIGSEGV while it was in region program.c:12", result.stderr)
+
+    def test_a_program_that_leaves_in_a_region(self):
+        # A launcher on another host learns of that later than its node does.
+        result = self.mpirun(3, "--threads=1", REGION_PROGRAM, "leave", AMASIA_LIBRARY=None)
+        self.assertEqual((result.returncode, result.stdout), (5, "in a region\n"), result)
+        self.assertNotIn("amasia[", result.stderr)
 
     def test_another_number_of_nodes_is_refused(self):
         result = self.mpirun(2, "-n3", PROGRAM)

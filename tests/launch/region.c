@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A region in which the last thread says that it is there and then does what the first argument
    says, while all others wait for it:
-   stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing. */
+   stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing;
+   abort: aborts; leave: lets the first thread call _exit(5). */
 #include <omp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,12 +22,14 @@ int main(int count, char** values) {
       if (locks) omp_set_lock(&lock);
       __atomic_store_n(&there, 1, __ATOMIC_SEQ_CST);
       if (crashes) *(volatile int*)0 = 1;
+      if (strcmp(what, "abort") == 0) abort();
       for (;;) pause();
     }
     while (!__atomic_load_n(&there, __ATOMIC_SEQ_CST)) usleep(1000);
     if (omp_get_thread_num() == 0) {
       puts("in a region");
       fflush(stdout);
+      if (strcmp(what, "leave") == 0) _exit(5);
     }
     if (locks) omp_set_lock(&lock);
 #pragma omp barrier

@@ -45,12 +45,13 @@ class Regions(LaunchTest):
             self.assert_nothing_left()
 
     def test_a_node_whose_program_crashes(self):
-        began = time.monotonic()
-        result = finish(start("run", "-n2", "--threads=1", PROGRAM, "crash",
-                              env=self.env(AMASIA_LIBRARY=None)), began)
-        self.assertEqual(result.code, 125, result)
-        self.assertRegex(result.err, rf"node 1 \(process \d+\) was killed by SIGSEGV while it was "
-                                     rf"{REGION}; the job ends")
+        for what, signal_name in (("crash", "SIGSEGV"), ("abort", "SIGABRT")):
+            began = time.monotonic()
+            result = finish(start("run", "-n2", "--threads=1", PROGRAM, what,
+                                  env=self.env(AMASIA_LIBRARY=None)), began)
+            self.assertEqual(result.code, 125, result)
+            self.assertRegex(result.err, rf"node 1 \(process \d+\) was killed by {signal_name} "
+                                         rf"while it was {REGION}; the job ends")
 
     def test_the_origin_killed_while_it_waits(self):
         process, _, nodes = self.enter("stay")

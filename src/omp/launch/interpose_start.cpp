@@ -4,6 +4,7 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 
@@ -126,35 +127,46 @@ AMASIA_EXPORT int __libc_start_main(int (*main)(int, char**, char**), int argc, 
 namespace {
 
 // On a node other than the origin the program's wish to end is the whole job's.
-void leave(int status, bool immediate) {
+void leave(int status, EndKind kind) {
   NodeProcess* const node = process.node.load(std::memory_order_acquire);
   if (node != nullptr && process.space.self() != amasia::base::kOrigin) {
-    node->end_job_from_here(status, immediate);
+    node->end_job_from_here(status, kind);
   }
+}
+
+// exit may be called once, but for its own handlers; threads of several nodes may do it at once.
+void be_the_one_that_ends() {
+  static constinit std::atomic<int> ending{0};
+  int none = 0;
+  const int self = amasia::os::current_thread_id();
+  // Relaxed: only one of those who ask matters, and nothing hangs on what it did before.
+  if (ending.compare_exchange_strong(none, self, std::memory_order_relaxed) || none == self) return;
+  for (;;) pause();
 }
 
 }  // namespace
 
 AMASIA_EXPORT void exit(int status) {
   static constinit Real<void(int)> real{"exit"};
-  leave(status, false);
+  leave(status, EndKind::kInOrder);
+  if (process.node.load(std::memory_order_acquire) != nullptr) be_the_one_that_ends();
   real(status);
   __builtin_unreachable();
 }
 
 AMASIA_EXPORT void _exit(int status) {
-  leave(status, true);
+  leave(status, EndKind::kImmediate);
   real_exit_now(status);
 }
 
 AMASIA_EXPORT void _Exit(int status) {
-  leave(status, true);
+  leave(status, EndKind::kImmediate);
   real_exit_now(status);
 }
 
 AMASIA_EXPORT void quick_exit(int status) {
   static constinit Real<void(int)> real{"quick_exit"};
-  leave(status, true);
+  leave(status, EndKind::kQuick);
   real(status);
   __builtin_unreachable();
 }

@@ -209,13 +209,20 @@ void NodeProcess::end_in_order() {
   fabric_.reset();
 }
 
-void NodeProcess::end_job_from_here(int status, bool immediate) {
-  if (!immediate) source_->flush();
-  const EndJob end{status, immediate ? 1u : 0u};
-  bool sent = false;
-  os::in_runtime_section(
-      [&] { sent = fabric_->send(base::kOrigin, kEndJob, fabric::bytes_of(end)); });
-  while (sent) pause();  // the origin ends this process with the job
+void NodeProcess::end_job_from_here(int status, EndKind kind) {
+  if (kind == EndKind::kInOrder) source_->flush();
+  const EndJob end{status, kind};
+  os::in_runtime_section([&] {
+    // The origin ends this process with the job.
+    if (fabric_->send(base::kOrigin, kEndJob, fabric::bytes_of(end))) node_->await_end();
+  });
+}
+
+void NodeProcess::leave_job() {
+  if (wants_statistics()) {
+    fabric_->send(base::kOrigin, kNodeStatistics, fabric::bytes_of(own_statistics()));
+  }
+  real_exit_now(0);
 }
 
 void NodeProcess::finish_output() {
@@ -357,7 +364,11 @@ void NodeProcess::on_message(const fabric::Incoming& message) {
   std::memcpy(&end, message.body.data(), sizeof end);
   // Handlers of the program run on a thread that may block; this one must not.
   std::thread([end] {
-    end.immediate != 0 ? real_exit_now(end.status) : std::exit(end.status);
+    switch (end.kind) {
+      case EndKind::kInOrder: std::exit(end.status);
+      case EndKind::kQuick: std::quick_exit(end.status);
+      case EndKind::kImmediate: real_exit_now(end.status);
+    }
   }).detach();
 }
 

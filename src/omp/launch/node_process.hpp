@@ -28,9 +28,12 @@ inline constexpr fabric::MessageType kProcessFirst = 0x320, kProcessLast = 0x32f
 inline constexpr fabric::MessageType kEndJob = 0x320;
 inline constexpr fabric::MessageType kNodeStatistics = 0x321;
 
+// How a program ends: by exit, _exit or quick_exit, which differ in the handlers that they run.
+enum class EndKind : std::uint32_t { kInOrder, kImmediate, kQuick };
+
 struct EndJob {
   std::int32_t status = 0;
-  std::uint32_t immediate = 0;  // as _exit: no handlers
+  EndKind kind = EndKind::kInOrder;
 };
 
 class NodeProcess final : public Services,
@@ -55,9 +58,9 @@ class NodeProcess final : public Services,
   // On the origin, when the program's own end has been run: tells the others, waits until they
   // need nothing more from this node. Runtime section.
   void end_in_order();
-  // The program called exit or _exit on a node other than the origin, which then does it instead.
-  // Returns only if the origin cannot be told.
-  void end_job_from_here(int status, bool immediate);
+  // The program ends itself on a node other than the origin, which then does it instead. Returns
+  // only if the origin cannot be told.
+  void end_job_from_here(int status, EndKind kind);
   // All output of other nodes that has arrived is in the origin's streams; for the last time.
   void finish_output();
 
@@ -78,6 +81,7 @@ class NodeProcess final : public Services,
   void leave_region() override;
   void show_wait(std::string_view what) override;
   void show_progress() override;
+  [[noreturn]] void leave_job() override;
   [[noreturn]] void abort_job(std::string_view why) override;
 
   void engine_failed(std::string_view what) override { abort_job(what); }
