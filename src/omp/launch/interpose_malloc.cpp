@@ -65,6 +65,8 @@ void collect_if_any() noexcept {
   // Acquire with the release when the node was set.
   NodeProcess* const node = process.node.load(std::memory_order_acquire);
   if (__builtin_expect(node != nullptr && node->foreign_blocks().has_handed_back(), 0)) {
+    // What it needs itself is not the program's, for whose sake this thread's mode may be managed.
+    const AllocationScope own(AllocationMode::kByCaller);
     node->foreign_blocks().collect();
   }
 }
@@ -86,6 +88,7 @@ void* allocate_aligned(std::size_t alignment, std::size_t size, const void* call
 void release_foreign(void* block) noexcept {
   NodeProcess* const node = process.node.load(std::memory_order_acquire);
   // Without the other nodes (a child of fork) their memory is never used again.
+  const AllocationScope own(AllocationMode::kByCaller);
   if (node != nullptr) node->foreign_blocks().release(block);
 }
 
