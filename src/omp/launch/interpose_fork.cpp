@@ -9,10 +9,13 @@
 
 #include <cerrno>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <vector>
 
 #include "omp/frame.hpp"
 #include "omp/launch/fork_copy.hpp"
+#include "omp/launch/node_process.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
@@ -61,6 +64,21 @@ __attribute__((constructor(102))) void register_handlers() {
   if (process.managed) pthread_atfork(nullptr, in_parent, in_child);
 }
 
+// All memory here, and what of it is to be copied. In a region other nodes' threads may take pages
+// away meanwhile; those are fetched again, but not for ever.
+Result<ForkCopy> prepare_copy() {
+  constexpr int kAttempts = 4;
+  NodeProcess* const node = process.node.load(std::memory_order_acquire);
+  if (node != nullptr) node->fetch_memory();
+  for (int attempt = 1;; ++attempt) {
+    auto copy = ForkCopy::prepare(process.space);
+    if (!copy.ok() || node == nullptr || attempt == kAttempts) return copy;
+    const std::vector<dsm::PageRun> missing = copy.value().missing();
+    if (missing.empty()) return copy;
+    node->fetch(missing);
+  }
+}
+
 pid_t fork_with_copies() {
   static constinit Real<pid_t()> real{"fork"};
   if (!process.managed || process.is_child) return real();
@@ -72,8 +90,10 @@ pid_t fork_with_copies() {
   pid_t child = -1;
   int error = 0;
   // Parent and child return to the same managed stack: by then the child has its own.
+  static constinit std::mutex one_at_a_time;
   os::in_runtime_section([&] {
-    auto copy = ForkCopy::prepare(process.space);
+    const std::lock_guard lock(one_at_a_time);
+    auto copy = prepare_copy();
     auto pipe = os::make_pipe();
     if (!copy.ok() || !pipe.ok()) {
       error = EAGAIN;

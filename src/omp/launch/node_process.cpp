@@ -359,6 +359,13 @@ void NodeProcess::on_message(const fabric::Incoming& message) {
     os::futex_wake(told_, 1);
     return;
   }
+  if (message.type == kTouchedRunsWanted) return tell_touched_runs(message.from);
+  if (message.type == kTouchedRuns) {
+    if (!origin_ || !note_touched_runs(message.from, message.body)) {
+      abort_job(fmt::format("node {} sent a malformed list of its memory", message.from.value));
+    }
+    return;
+  }
   EndJob end;
   if (message.type != kEndJob || message.body.size() != sizeof end || !origin_) return;
   std::memcpy(&end, message.body.data(), sizeof end);

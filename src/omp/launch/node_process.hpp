@@ -6,7 +6,9 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/base.hpp"
 #include "delegate/delegate.hpp"
@@ -23,10 +25,13 @@
 namespace amasia::omp {
 
 // kEndJob: from a node where the program called exit, to the origin. kNodeStatistics: from a node
-// that leaves in order, to the origin, if the user wants to see them.
+// that leaves in order, to the origin, if the user wants to see them. kTouchedRunsWanted: from the
+// origin, before a fork; kTouchedRuns, the answer: the runs of pages that the node has content for.
 inline constexpr fabric::MessageType kProcessFirst = 0x320, kProcessLast = 0x32f;
 inline constexpr fabric::MessageType kEndJob = 0x320;
 inline constexpr fabric::MessageType kNodeStatistics = 0x321;
+inline constexpr fabric::MessageType kTouchedRunsWanted = 0x322;
+inline constexpr fabric::MessageType kTouchedRuns = 0x323;
 
 // How a program ends: by exit, _exit or quick_exit, which differ in the handlers that they run.
 enum class EndKind : std::uint32_t { kInOrder, kImmediate, kQuick };
@@ -61,6 +66,11 @@ class NodeProcess final : public Services,
   // The program ends itself on a node other than the origin, which then does it instead. Returns
   // only if the origin cannot be told.
   void end_job_from_here(int status, EndKind kind);
+  // On the origin, one thread at a time: brings all memory here that any node has written to, for
+  // reading. Blocks until it has come; other threads may take pages away again. Runtime section.
+  void fetch_memory();
+  // The same for these runs.
+  void fetch(std::span<const dsm::PageRun> runs);
   // All output of other nodes that has arrived is in the origin's streams; for the last time.
   void finish_output();
 
@@ -98,6 +108,8 @@ class NodeProcess final : public Services,
   void make_node();
   base::NodeStatistics own_statistics() const;
   void report_statistics();
+  void tell_touched_runs(NodeId to);
+  bool note_touched_runs(NodeId from, std::span<const std::byte> body);
 
   launch::BoardSlot& slot() { return process_.membership->slot(); }
   const base::Options& options() const { return *process_.options; }
@@ -120,6 +132,9 @@ class NodeProcess final : public Services,
   // What other nodes told at their end: written by the handler, before the release of told_.
   std::array<base::NodeStatistics, base::kMaxNodes> statistics_;
   std::atomic<std::uint32_t> told_{0};
+  // On the origin, of each node: written by the handler, before the release of touched_told_.
+  std::array<std::vector<dsm::PageRun>, base::kMaxNodes> touched_;
+  std::atomic<std::uint32_t> touched_told_{0};
   // Set before peers leave in order; relaxed: a loss seen a moment too early is only reported.
   std::atomic<bool> ending_{false};
 };
