@@ -1,11 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "delegate/call_slot.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "os/os.hpp"
 
 namespace amasia::delegate {
+
+std::string AwaitedCall::text() const {
+  switch (object) {
+    case Object::kFutex: return fmt::format("{} the futex at {:#x}", what, number);
+    case Object::kDescriptor:
+      return fmt::format("node 0's answer to {} on descriptor {}", what, number);
+    case Object::kPath: return fmt::format("node 0's answer to {} of '{}'", what, path);
+  }
+  return what;
+}
 
 std::uint64_t CallSlots::acquire() noexcept {
   for (std::uint32_t tries = 0;; ++tries) {
@@ -51,15 +62,33 @@ void CallSlots::answer(std::uint64_t ticket, long result, std::vector<std::byte>
   os::futex_wake(answered.phase, 1);
 }
 
-bool CallSlots::wait_beyond(std::uint64_t ticket, CallSlot::Phase phase, Nanos deadline) noexcept {
-  CallSlot& awaited = slot(ticket);
+bool CallSlots::wait_beyond(std::uint64_t ticket, CallSlot::Phase phase, Nanos deadline,
+                            const AwaitedCall& awaited) noexcept {
+  CallSlot& slept_on = slot(ticket);
+  const Nanos began = os::monotonic_now();
+  Nanos complain_at = watchdog_ > 0 ? began + watchdog_ : kNoDeadline;
   for (;;) {
-    const std::uint32_t seen = awaited.phase.load(std::memory_order_acquire);
+    const std::uint32_t seen = slept_on.phase.load(std::memory_order_acquire);
     if (seen > phase) return true;
-    const Nanos left = deadline == kNoDeadline ? -1 : deadline - os::monotonic_now();
-    if (deadline != kNoDeadline && left <= 0) return false;
-    os::futex_wait(awaited.phase, seen, left);
+    const Nanos now = os::monotonic_now();
+    if (now >= complain_at) {
+      complain(awaited, now - began);
+      complain_at = awaited.once ? kNoDeadline : now + watchdog_;
+    }
+    if (now >= deadline) return false;
+    const Nanos next = std::min(deadline, complain_at);
+    os::futex_wait(slept_on.phase, seen, next == kNoDeadline ? -1 : next - now);
   }
+}
+
+// The thread may stand on a managed stack, and the log's memory comes from the C library's heap,
+// which the service thread uses too.
+void CallSlots::complain(const AwaitedCall& awaited, Nanos waited) const noexcept {
+  const AwaitedCall said = awaited;
+  os::in_runtime_section([this, said, waited] {
+    base::log_line(base::LogLevel::kWarning, "node {} has waited {} ms for {}", self_.value,
+                   waited / base::kMillisecond, said.text());
+  });
 }
 
 }  // namespace amasia::delegate

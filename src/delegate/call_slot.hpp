@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <vector>
 
 #include "base/base.hpp"
@@ -26,11 +27,26 @@ struct CallSlot {
   std::vector<std::byte> reply;
 };
 
+// What a thread waits for, for people: "node 0's answer to write on descriptor 5".
+struct AwaitedCall {
+  enum class Object : std::uint8_t { kFutex, kDescriptor, kPath };
+  Object object;
+  const char* what;            // a futex: of what about it; else the call's name; a literal
+  std::uint64_t number = 0;    // the futex's address, or the descriptor
+  const char* path = nullptr;  // in runtime memory
+  bool once = false;  // the program's own wait, which may be meant to last: one word is enough
+
+  std::string text() const;
+};
+
 // A fixed number of slots, taken without a lock: a signal handler of the program may interrupt a
 // thread that is inside, and make a delegated call of its own.
 class CallSlots {
  public:
   static constexpr std::size_t kSlots = 1024;
+
+  // Waits of node `self` that take longer than `watchdog` go to the log; 0: none do.
+  CallSlots(NodeId self, Nanos watchdog) : self_(self), watchdog_(watchdog) {}
 
   // Blocks, by yielding, while as many threads of this node as there are slots wait.
   std::uint64_t acquire() noexcept;
@@ -41,11 +57,17 @@ class CallSlots {
   void registered(std::uint64_t ticket) noexcept;
   void answer(std::uint64_t ticket, long result, std::vector<std::byte> reply = {}) noexcept;
 
-  // Owner: sleeps until the phase has passed `phase`, or to the deadline (CLOCK_MONOTONIC).
-  bool wait_beyond(std::uint64_t ticket, CallSlot::Phase phase, Nanos deadline) noexcept;
+  // Owner: sleeps until the phase has passed `phase`, or to the deadline (CLOCK_MONOTONIC). In the
+  // trap of a system call, on any stack.
+  bool wait_beyond(std::uint64_t ticket, CallSlot::Phase phase, Nanos deadline,
+                   const AwaitedCall& awaited) noexcept;
 
  private:
   bool in_use(std::uint64_t ticket) noexcept;
+  void complain(const AwaitedCall& awaited, Nanos waited) const noexcept;
+
+  const NodeId self_;
+  const Nanos watchdog_;
   std::array<CallSlot, kSlots> slots_;
   std::atomic<std::uint32_t> next_{0};  // relaxed: only spreads the search
 };

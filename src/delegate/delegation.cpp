@@ -25,8 +25,11 @@ bool is_output(const os::TrappedCall& call) {
 
 class NodeDelegation final : public Delegation, public fabric::Handler {
  public:
-  explicit NodeDelegation(fabric::Fabric& fabric)
-      : futexes_(fabric, slots_), calls_(fabric, slots_), server_(fabric) {
+  NodeDelegation(fabric::Fabric& fabric, Nanos watchdog)
+      : slots_(fabric.self(), watchdog),
+        futexes_(fabric, slots_),
+        calls_(fabric, slots_),
+        server_(fabric) {
     fabric.set_handler(kFirstType, kLastType, this);
   }
 
@@ -116,8 +119,8 @@ void answer_trapped_call(os::TrappedCall& call) noexcept {
 
 }  // namespace
 
-std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric) {
-  return std::make_unique<NodeDelegation>(fabric);
+std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric, Nanos watchdog) {
+  return std::make_unique<NodeDelegation>(fabric, watchdog);
 }
 
 Status delegate_this_thread(Delegation& delegation, bool is_origin,

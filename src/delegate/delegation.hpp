@@ -35,7 +35,8 @@ class Delegation {
   virtual Counts counts() const = 0;
 };
 
-std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric);
+// Waits that take longer than `watchdog` go to the log; 0: none do.
+std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric, Nanos watchdog = 0);
 
 // From here on, this thread and those it starts ask `delegation` where the kernel would be wrong:
 // futexes on `managed` on every node, and on nodes other than the origin the program's descriptors.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes as threads of one process over the loopback fabric: memory is coherent here, so that what
 // is tested is the table at the origin and the calls' way there and back.
+#include "delegate/call_slot.hpp"
 #include "delegate/delegate.hpp"
 
 #include <fcntl.h>
@@ -10,6 +11,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -205,6 +207,29 @@ TEST_F(RemoteFile, WhatCannotBeCarriedIsRefused) {
   EXPECT_EQ(job_.call(1, SYS_socket, {2, 1, 0}), -EAFNOSUPPORT);
   EXPECT_EQ(job_.call(1, SYS_utimensat, {3, 0, 0, 0}), -EPERM);
   EXPECT_EQ(job_.counts(1).refused_calls, 3u);
+}
+
+// Nobody polls, so that no answer comes; the deadline ends the wait when it has been told of.
+TEST(CallSlots, AWaitThatTakesLongIsSaid) {
+  CallSlots slots(NodeId{1}, base::kMillisecond);
+  const auto wait = [&slots](const AwaitedCall& awaited) {
+    testing::internal::CaptureStderr();
+    const std::uint64_t ticket = slots.acquire();
+    const Nanos deadline = os::monotonic_now() + 20 * base::kMillisecond;
+    EXPECT_FALSE(slots.wait_beyond(ticket, CallSlot::kRegistered, deadline, awaited));
+    slots.release(ticket);
+    return testing::internal::GetCapturedStderr();
+  };
+  using Object = AwaitedCall::Object;
+  const std::string futex = wait(
+      {.object = Object::kFutex, .what = "a wake-up of", .number = 0x7e90, .once = true});
+  EXPECT_NE(futex.find("node 1 has waited "), std::string::npos) << futex;
+  EXPECT_NE(futex.find(" ms for a wake-up of the futex at 0x7e90\n"), std::string::npos) << futex;
+  EXPECT_EQ(std::count(futex.begin(), futex.end(), '\n'), 1);
+  const std::string call = wait({.object = Object::kDescriptor, .what = "read", .number = 5});
+  EXPECT_NE(call.find("for node 0's answer to read on descriptor 5\n"), std::string::npos) << call;
+  const std::string open = wait({.object = Object::kPath, .what = "openat", .path = "/a/b"});
+  EXPECT_NE(open.find("for node 0's answer to openat of '/a/b'\n"), std::string::npos) << open;
 }
 
 TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {

@@ -24,6 +24,10 @@ std::uint32_t word_at(std::uint64_t address) {
   return __atomic_load_n(reinterpret_cast<const std::uint32_t*>(address), __ATOMIC_SEQ_CST);
 }
 
+AwaitedCall about(const char* what, std::uint64_t address) {
+  return {.object = AwaitedCall::Object::kFutex, .what = what, .number = address};
+}
+
 }  // namespace
 
 long Futexes::answer(const os::TrappedCall& call) noexcept {
@@ -61,11 +65,14 @@ long Futexes::wait(std::uint64_t address, std::uint32_t expected, std::uint32_t 
   // G1: the word is read after the entry. It may fault; that is an ordinary managed access.
   const bool changed = word_at(address) != expected;
   long result = 0;
-  if (changed || !slots_.wait_beyond(waiter, CallSlot::kRegistered, deadline)) {
+  AwaitedCall wake_up = about("a wake-up of", address);
+  wake_up.once = true;
+  if (changed || !slots_.wait_beyond(waiter, CallSlot::kRegistered, deadline, wake_up)) {
     if (leave_table(address, waiter)) {
       result = changed ? -EAGAIN : -ETIMEDOUT;
     } else {  // a wake-up is on its way, and it is this thread's to take
-      slots_.wait_beyond(waiter, CallSlot::kRegistered, kNoDeadline);
+      slots_.wait_beyond(waiter, CallSlot::kRegistered, kNoDeadline,
+                         about("the wake-up, which was sent, of", address));
     }
   }
   slots_.release(waiter);
@@ -85,7 +92,8 @@ void Futexes::enter_table(std::uint64_t address, std::uint64_t waiter, std::uint
     const FutexMessage message{.address = address, .waiter = waiter, .bitset = bitset};
     fabric_.send(base::kOrigin, kFutexAdd, fabric::bytes_of(message));
   });
-  slots_.wait_beyond(waiter, CallSlot::kWaiting, kNoDeadline);
+  slots_.wait_beyond(waiter, CallSlot::kWaiting, kNoDeadline,
+                     about("node 0 to know of a waiter on", address));
 }
 
 bool Futexes::leave_table(std::uint64_t address, std::uint64_t waiter) {
@@ -112,7 +120,10 @@ long Futexes::ask_origin(Type type, FutexMessage message) {
   message.reply = slots_.acquire();
   os::in_runtime_section(
       [&] { fabric_.send(base::kOrigin, type, fabric::bytes_of(message)); });
-  slots_.wait_beyond(message.reply, CallSlot::kRegistered, kNoDeadline);
+  const char* const what =
+      type == kFutexWake ? "node 0 to wake waiters on" : "node 0 to forget a waiter on";
+  slots_.wait_beyond(message.reply, CallSlot::kRegistered, kNoDeadline,
+                     about(what, message.address));
   const long result = slots_.slot(message.reply).result;
   slots_.release(message.reply);
   return result;

@@ -157,6 +157,19 @@ std::size_t written(const CallShape& shape, long result, std::uint32_t out_size)
   return counts ? std::min<std::size_t>(static_cast<std::size_t>(result), out_size) : out_size;
 }
 
+// `in` is what the call reads: of calls with a path that comes first.
+AwaitedCall awaited(const CallShape& shape, const os::TrappedCall& call,
+                    const std::vector<std::byte>& in) {
+  if (shape.kind == ShapeKind::kPath || shape.kind == ShapeKind::kPathOut) {
+    return {.object = AwaitedCall::Object::kPath,
+            .what = shape.name,
+            .path = reinterpret_cast<const char*>(in.data())};
+  }
+  return {.object = AwaitedCall::Object::kDescriptor,
+          .what = shape.name,
+          .number = call.arguments[0]};
+}
+
 }  // namespace
 
 long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
@@ -189,7 +202,8 @@ long RemoteCalls::carry(const CallShape& shape, const os::TrappedCall& call) {
   message.arguments = call.arguments;
   os::in_runtime_section(
       [&] { fabric_.send(base::kOrigin, kCall, fabric::bytes_of(message), in); });
-  slots_.wait_beyond(message.ticket, CallSlot::kRegistered, kNoDeadline);
+  slots_.wait_beyond(message.ticket, CallSlot::kRegistered, kNoDeadline,
+                     awaited(shape, call, in));
   CallSlot& slot = slots_.slot(message.ticket);
   const long result = slot.result;
   scatter(slot.reply, out);

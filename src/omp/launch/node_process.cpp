@@ -81,7 +81,7 @@ Status NodeProcess::connect() {
   fabric_ = std::move(fabric).value();
   fabric_->set_peer_lost_handler(this);
   fabric_->set_handler(kProcessFirst, kProcessLast, this);
-  delegation_ = delegate::make_delegation(*fabric_);
+  delegation_ = delegate::make_delegation(*fabric_, options().watchdog_s * base::kSecond);
   foreign_blocks_ = std::make_unique<dsm::ForeignBlocks>(process_.space, process_.heap, *fabric_);
   if (origin_) {
     sink_ = std::make_unique<OutputSink>(*fabric_);
