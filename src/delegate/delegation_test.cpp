@@ -209,6 +209,18 @@ TEST_F(RemoteFile, WhatCannotBeCarriedIsRefused) {
   EXPECT_EQ(job_.counts(1).refused_calls, 3u);
 }
 
+TEST_F(RemoteFile, EachKindOfRefusalIsSaidOnce) {
+  testing::internal::CaptureStderr();
+  for (int i = 0; i < 2; ++i) {
+    job_.call(1, SYS_mmap, {0, 4096, 1, 2, 5, 0});
+    job_.call(1, SYS_socket, {2, 1, 0});
+  }
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("mmap is possible on node 0 only"), std::string::npos) << log;
+  EXPECT_NE(log.find("socket is possible on node 0 only"), std::string::npos) << log;
+  EXPECT_EQ(std::count(log.begin(), log.end(), '\n'), 2) << log;
+}
+
 // Nobody polls, so that no answer comes; the deadline ends the wait when it has been told of.
 TEST(CallSlots, AWaitThatTakesLongIsSaid) {
   CallSlots slots(NodeId{1}, base::kMillisecond);

@@ -182,10 +182,12 @@ long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
 }
 
 long RemoteCalls::refuse(const CallShape& shape) noexcept {
-  if (refused_.fetch_add(1, std::memory_order_relaxed) == 0) {
+  refused_.fetch_add(1, std::memory_order_relaxed);
+  // Relaxed: two threads differ in the same bit only.
+  if (!said_[static_cast<std::size_t>(shape.number)].exchange(true, std::memory_order_relaxed)) {
     base::log_line(base::LogLevel::kWarning,
                    "{} is possible on node 0 only and fails here (errno {}); further calls of "
-                   "this kind fail without a word",
+                   "it fail without a word",
                    shape.name, shape.refusal);
   }
   return -shape.refusal;

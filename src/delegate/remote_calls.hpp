@@ -2,6 +2,7 @@
 // System calls on the program's descriptors, carried to the origin and made there.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -19,6 +20,8 @@ namespace amasia::delegate {
 // The side that asks: nodes other than the origin.
 class RemoteCalls {
  public:
+  static constexpr std::size_t kCallNumbers = 512;  // more than the kernel has
+
   RemoteCalls(fabric::Fabric& fabric, CallSlots& slots) : fabric_(fabric), slots_(slots) {}
 
   // Program threads; sleeps as long as the call takes at the origin.
@@ -35,6 +38,7 @@ class RemoteCalls {
   CallSlots& slots_;
   std::atomic<std::uint64_t> calls_{0};    // relaxed: statistics
   std::atomic<std::uint64_t> refused_{0};
+  std::array<std::atomic<bool>, kCallNumbers> said_{};  // which refusals the log has
 };
 
 // The side that answers: the origin. A call may block (a pipe, a lock), so each is made by a thread
