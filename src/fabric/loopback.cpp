@@ -2,25 +2,16 @@
 #include "fabric/loopback.hpp"
 
 #include <atomic>
-#include <cstring>
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "fabric/dispatcher.hpp"
+#include "fabric/parcel.hpp"
 #include "os/os.hpp"
 
 namespace amasia::fabric {
 namespace {
-
-// A message on its way, or (type 0) the notice that `from` is lost.
-struct Parcel {
-  NodeId from;
-  MessageType type = 0;
-  // In words, so that bodies are aligned as promised.
-  std::vector<std::uint64_t> words;
-  std::size_t length = 0;
-};
 
 class Network;
 
@@ -109,15 +100,9 @@ std::uint32_t Endpoint::node_count() const { return network_.node_count(); }
 
 bool Endpoint::send(NodeId to, MessageType type, std::span<const std::byte> head,
                     std::span<const std::byte> payload) {
-  AMASIA_CHECK(to.value < node_count(), "no such node");
-  AMASIA_CHECK(type >= kFirstFreeType && type < kTypeCount, "message types lie in [0x100, 0x400)");
-  AMASIA_CHECK(head.size() + payload.size() <= kMaxBody, "a body is at most 4 MiB");
+  check_message(node_count(), to, type, head.size() + payload.size());
   if (network_.is_lost(to) || network_.is_lost(self_)) return false;
-  Parcel parcel{self_, type, {}, head.size() + payload.size()};
-  parcel.words.resize((parcel.length + 7) / 8);
-  auto* const bytes = reinterpret_cast<std::byte*>(parcel.words.data());
-  if (!head.empty()) std::memcpy(bytes, head.data(), head.size());
-  if (!payload.empty()) std::memcpy(bytes + head.size(), payload.data(), payload.size());
+  Parcel parcel = pack(self_, type, head, payload);
   dispatcher_.count_out(parcel.length);
   network_.endpoint(to).put(std::move(parcel));
   return true;
@@ -158,10 +143,7 @@ void Endpoint::dispatch(const Parcel& parcel) {
     dispatcher_.report_lost(parcel.from, "was lost in the loopback network");
     return;
   }
-  AMASIA_CHECK(dispatcher_.takes(parcel.type), "a message of a type that nobody takes");
-  dispatcher_.deliver({parcel.from,
-                       parcel.type,
-                       {reinterpret_cast<const std::byte*>(parcel.words.data()), parcel.length}});
+  deliver(dispatcher_, parcel);
 }
 
 bool Endpoint::arm() {

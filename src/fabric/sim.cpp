@@ -2,11 +2,11 @@
 #include "fabric/sim.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <vector>
 
 #include "fabric/dispatcher.hpp"
+#include "fabric/parcel.hpp"
 
 namespace amasia::fabric {
 namespace {
@@ -28,14 +28,6 @@ class Random {
 
  private:
   std::uint64_t state_;
-};
-
-// A message on its way, or (type 0) the notice that `from` is lost.
-struct Parcel {
-  NodeId from;
-  MessageType type = 0;
-  std::vector<std::uint64_t> words;
-  std::size_t length = 0;
 };
 
 // When a parcel is due, and its place among those due at the same time.
@@ -191,15 +183,9 @@ std::uint32_t Endpoint::node_count() const {
 
 bool Endpoint::send(NodeId to, MessageType type, std::span<const std::byte> head,
                     std::span<const std::byte> payload) {
-  AMASIA_CHECK(to.value < node_count(), "no such node");
-  AMASIA_CHECK(type >= kFirstFreeType && type < kTypeCount, "message types lie in [0x100, 0x400)");
-  AMASIA_CHECK(head.size() + payload.size() <= kMaxBody, "a body is at most 4 MiB");
+  check_message(node_count(), to, type, head.size() + payload.size());
   if (lost_ || (known_lost_ >> to.value & 1) != 0) return false;
-  Parcel parcel{self_, type, {}, head.size() + payload.size()};
-  parcel.words.resize((parcel.length + 7) / 8);
-  auto* const bytes = reinterpret_cast<std::byte*>(parcel.words.data());
-  if (!head.empty()) std::memcpy(bytes, head.data(), head.size());
-  if (!payload.empty()) std::memcpy(bytes + head.size(), payload.data(), payload.size());
+  Parcel parcel = pack(self_, type, head, payload);
   dispatcher_.count_out(parcel.length);
   // Nobody knows yet that the receiver is gone: its messages vanish.
   if (!network_.endpoint(to).lost_) network_.transmit(to, std::move(parcel));
@@ -226,10 +212,7 @@ void Endpoint::dispatch(const Parcel& parcel) {
     dispatcher_.report_lost(parcel.from, "was lost in the simulation");
     return;
   }
-  AMASIA_CHECK(dispatcher_.takes(parcel.type), "a message of a type that nobody takes");
-  dispatcher_.deliver({parcel.from,
-                       parcel.type,
-                       {reinterpret_cast<const std::byte*>(parcel.words.data()), parcel.length}});
+  deliver(dispatcher_, parcel);
 }
 
 bool Endpoint::arm() {
