@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both ABIs ask of the program's runtime by the omp_* calls, which libomp and libgomp share.
+#pragma once
+
+#include "omp/local_runtime.hpp"
+
+namespace amasia::omp {
+
+class OpenMpRuntime : public LocalRuntime {
+ public:
+  Icvs icvs() final;
+  void set_icvs(const Icvs& icvs) final;
+  void set_threads(std::uint32_t threads) final;
+  bool cancellation() final;
+  std::uint32_t thread_limit() final;
+  std::uint32_t active_level() final;
+  void set_dynamic(bool on) final;
+
+ protected:
+  static std::uint32_t thread_number();
+  static std::uint32_t team_size();
+};
+
+}  // namespace amasia::omp
