@@ -13,6 +13,8 @@ using protocol::CachePage;
 using protocol::CacheState;
 
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
+// From so many pages on one system call is cheaper than the faults that it saves.
+constexpr PageCount kPopulate = 4;
 // A hint larger than this is cut: it would keep the engine from its faults.
 constexpr PageCount kMaxPagesInHint = 4096;
 // A step seldom finds more pages whose hold ends; the bound is checked.
@@ -314,6 +316,8 @@ void Coherence::execute(const protocol::Effect& effect, PageRun run, Contents co
 void Coherence::copy_in(PageRun run, Contents contents) {
   std::byte* const to = space_.alias_of(run.first);
   const Bytes size = run.count * base::kPageSize;
+  // Where the run was never written on this node, each page would cost a fault of this thread.
+  if (run.count >= kPopulate) os::populate_pages(to, size);
   if (contents == nullptr) {
     std::fill_n(to, size, std::byte{0});
   } else {

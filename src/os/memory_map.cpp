@@ -55,6 +55,10 @@ int unmap(std::uintptr_t address, Bytes size) noexcept {
   return ::munmap(as_pointer(address), size) == 0 ? 0 : errno;
 }
 
+void populate_pages(void* address, Bytes size) noexcept {
+  static_cast<void>(::madvise(address, size, MADV_POPULATE_WRITE));
+}
+
 int drop_pages(std::uintptr_t address, Bytes size) noexcept {
   return advise(address, size, MADV_DONTNEED);
 }

@@ -30,6 +30,9 @@ int unmap(std::uintptr_t address, Bytes size) noexcept;
 
 // Drops the pages from the mapping; a file's content stays (MADV_DONTNEED).
 int drop_pages(std::uintptr_t address, Bytes size) noexcept;
+// Maps all pages writable at once, which costs less than a fault for each (MADV_POPULATE_WRITE,
+// Linux 5.14). A hint.
+void populate_pages(void* address, Bytes size) noexcept;
 // Frees the file's content below the mapping too (MADV_REMOVE), which reads as zero afterwards.
 int remove_pages(std::uintptr_t address, Bytes size) noexcept;
 // Leaves the mapping out of core dumps.
