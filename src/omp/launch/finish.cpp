@@ -39,6 +39,7 @@ Termination termination_of(const dl_phdr_info& info) {
 constexpr std::size_t kMaxTerminations = ObjectTable::kMaxObjects + ObjectTable::kMaxLate;
 
 struct Terminations {
+  bool with_runtimes = true;
   std::array<Termination, kMaxTerminations> list;
   std::size_t count = 0;
 };
@@ -46,6 +47,7 @@ struct Terminations {
 int collect(dl_phdr_info* info, std::size_t, void* argument) {
   auto& all = *static_cast<Terminations*>(argument);
   const bool openmp = launch::openmp_runtime_of(info->dlpi_name) != launch::OpenMpRuntime::kNone;
+  if (openmp && !all.with_runtimes) return 0;
   if (!openmp && role_of_library(info->dlpi_name) != ObjectRole::kProgram) return 0;
   if (all.count < kMaxTerminations) all.list[all.count++] = termination_of(*info);
   return 0;
@@ -53,9 +55,10 @@ int collect(dl_phdr_info* info, std::size_t, void* argument) {
 
 }  // namespace
 
-void run_program_destructors() {
+void run_program_destructors(bool with_runtimes) {
   // Collected first: a destructor may call the loader, whose lock the iteration holds.
   static Terminations all;
+  all.with_runtimes = with_runtimes;
   dl_iterate_phdr(collect, &all);
   for (std::size_t i = 0; i < all.count; ++i) {
     const Termination& termination = all.list[i];

@@ -35,7 +35,7 @@ __attribute__((constructor(101))) void library_constructor(int, char**, char** e
 // Called by exit() as the last of its functions, in the place of the loader's.
 void finish_program(void*, int status) {
   NodeProcess* const node = process.node.load(std::memory_order_acquire);
-  run_program_destructors();
+  run_program_destructors(!NodeProcess::ends_for_another_node());
   if (node != nullptr) node->finish_output();
   // As exit does: flushes, and leaves seekable input where the program stopped reading.
   fcloseall();

@@ -33,6 +33,7 @@ struct alignas(dsm::Engine::Helping) HelpingMemory {
 thread_local HelpingMemory helping_memory;
 thread_local dsm::Engine::Helping* helping = nullptr;
 thread_local dsm::ThreadSlot* thread_slot = nullptr;
+thread_local bool ending_for_another_node = false;
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
@@ -218,6 +219,8 @@ void NodeProcess::end_job_from_here(int status, EndKind kind) {
   });
 }
 
+bool NodeProcess::ends_for_another_node() { return ending_for_another_node; }
+
 void NodeProcess::leave_job() {
   if (wants_statistics()) {
     fabric_->send(base::kOrigin, kNodeStatistics, fabric::bytes_of(own_statistics()));
@@ -371,6 +374,7 @@ void NodeProcess::on_message(const fabric::Incoming& message) {
   std::memcpy(&end, message.body.data(), sizeof end);
   // Handlers of the program run on a thread that may block; this one must not.
   std::thread([end] {
+    ending_for_another_node = true;
     switch (end.kind) {
       case EndKind::kInOrder: std::exit(end.status);
       case EndKind::kQuick: std::quick_exit(end.status);

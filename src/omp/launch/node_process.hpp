@@ -66,6 +66,8 @@ class NodeProcess final : public Services,
   // The program ends itself on a node other than the origin, which then does it instead. Returns
   // only if the origin cannot be told.
   void end_job_from_here(int status, EndKind kind);
+  // Whether the calling thread is the origin's that does so.
+  static bool ends_for_another_node();
   // On the origin, one thread at a time: brings all memory here that any node has written to, for
   // reading. Blocks until it has come; other threads may take pages away again. Runtime section.
   void fetch_memory();
