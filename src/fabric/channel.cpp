@@ -43,7 +43,9 @@ Judgement Channel::judge(const FrameHeader& header, std::span<const std::byte> b
   if (state_ == ChannelState::kSilent || header.token != receive_token_) {
     return refuse("sends a frame without the connection's token");
   }
-  if (state_ == ChannelState::kLeft) return break_off("sends after its goodbye");
+  if (state_ == ChannelState::kLeft && header.type != kFarewellType) {
+    return break_off("sends after its goodbye");
+  }
   if (header.version != kFrameVersion) return break_off("sends a frame of another version");
   if (header.reserved != 0) return break_off("sends a frame with reserved bits set");
   if (header.length != body.size() || header.length > kMaxBody) {
@@ -83,24 +85,25 @@ Judgement Channel::judge_proof(std::span<const std::byte> body) {
 }
 
 Judgement Channel::judge_message(const FrameHeader& header) {
-  const bool is_goodbye = header.type == kGoodbyeType;
-  if (!is_goodbye && (header.type < kFirstFreeType || header.type >= kTypeCount)) {
+  const bool is_own = header.type == kGoodbyeType || header.type == kFarewellType;
+  if (!is_own && (header.type < kFirstFreeType || header.type >= kTypeCount)) {
     return break_off("sends a message of an unknown type");
   }
   if (header.sequence < receive_sequence_) return break_off("sends a frame twice");
   if (header.sequence - receive_sequence_ >= kReorderWindow) {
     return break_off("sends frames too far ahead of their order");
   }
-  if (state_ != ChannelState::kOpen || header.sequence != receive_sequence_) {
+  if (state_ == ChannelState::kGreeted || header.sequence != receive_sequence_) {
     return {Verdict::kHold};
   }
   ++receive_sequence_;
-  if (is_goodbye) {
-    if (header.length != 0) return break_off("sends a goodbye with a body");
-    state_ = ChannelState::kLeft;
-    return {Verdict::kLeave};
+  if (!is_own) return {Verdict::kDeliver};
+  if (header.length != 0) return break_off("sends a goodbye with a body");
+  if (header.type == kFarewellType) {
+    return said_goodbye_ ? Judgement{Verdict::kFarewell} : break_off("answers no goodbye");
   }
-  return {Verdict::kDeliver};
+  state_ = ChannelState::kLeft;
+  return {Verdict::kLeave};
 }
 
 Judgement Channel::break_off(const char* reason) {
@@ -123,8 +126,10 @@ ProofBody Channel::proof_body() const {
 }
 
 FrameHeader Channel::stamp(MessageType type, std::uint32_t length) {
-  AMASIA_CHECK(state_ == ChannelState::kOpen,
-               "nothing is sent to a peer that has not proved itself");
+  const bool may_answer = state_ == ChannelState::kLeft && type == kFarewellType;
+  AMASIA_CHECK(state_ == ChannelState::kOpen || may_answer,
+               "nothing is sent to a peer that has not proved itself, or has left");
+  said_goodbye_ = said_goodbye_ || type == kGoodbyeType;
   AMASIA_CHECK(length <= kMaxBody, "a body is at most 4 MiB");
   FrameHeader header = handshake_header(type, length);
   header.sequence = send_sequence_++;

@@ -24,7 +24,8 @@ enum class Verdict : std::uint8_t {
   kDeliver,  // hand the body on
   kHold,     // keep the frame and judge it again when its sequence number is due
   kAccept,   // a frame of the handshake, used up
-  kLeave,    // the peer leaves in order
+  kLeave,    // the peer leaves in order: send it a farewell
+  kFarewell, // the peer has taken in all that was sent, this node's goodbye too
   kRefuse,   // the sender has not shown that it is the peer: ignore the frame
   kBreak,    // the sender is the peer and breaks the protocol: it is lost
 };
@@ -66,7 +67,7 @@ class Channel {
   FrameHeader proof_header() const { return handshake_header(kProofType, sizeof(ProofBody)); }
   // Only after a judgement with send_proof.
   ProofBody proof_body() const;
-  // Stamps the next frame to the peer. Only when open.
+  // Stamps the next frame to the peer. Only when open; a farewell also when it has left.
   FrameHeader stamp(MessageType type, std::uint32_t length);
 
  private:
@@ -88,6 +89,7 @@ class Channel {
   std::uint64_t receive_token_ = 0;
   std::uint64_t send_sequence_ = 0;
   std::uint64_t receive_sequence_ = 0;
+  bool said_goodbye_ = false;
 };
 
 }  // namespace amasia::fabric

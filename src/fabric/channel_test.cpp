@@ -118,6 +118,31 @@ TEST(Channel, AfterAGoodbyeNothingFollows) {
   EXPECT_EQ(pair.one.judge(pair.zero.stamp(0x100, 0), {}).verdict, Verdict::kBreak);
 }
 
+TEST(Channel, AGoodbyeIsAnsweredOnce) {
+  Pair pair;
+  pair.open();
+  pair.one.judge(pair.zero.stamp(kGoodbyeType, 0), {});
+  EXPECT_EQ(pair.zero.judge(pair.one.stamp(kFarewellType, 0), {}).verdict, Verdict::kFarewell);
+}
+
+TEST(Channel, TwoThatLeaveAtOnceAnswerEachOther) {
+  Pair pair;
+  pair.open();
+  const FrameHeader goodbye = pair.one.stamp(kGoodbyeType, 0);
+  EXPECT_EQ(pair.one.judge(pair.zero.stamp(kGoodbyeType, 0), {}).verdict, Verdict::kLeave);
+  const FrameHeader farewell = pair.one.stamp(kFarewellType, 0);
+  EXPECT_EQ(pair.zero.judge(farewell, {}).verdict, Verdict::kHold);  // it came first
+  EXPECT_EQ(pair.zero.judge(goodbye, {}).verdict, Verdict::kLeave);
+  EXPECT_EQ(pair.zero.judge(farewell, {}).verdict, Verdict::kFarewell);
+  EXPECT_EQ(pair.one.judge(pair.zero.stamp(kFarewellType, 0), {}).verdict, Verdict::kFarewell);
+}
+
+TEST(Channel, AFarewellWithoutAGoodbyeBreaksTheConnection) {
+  Pair pair;
+  pair.open();
+  EXPECT_EQ(pair.one.judge(pair.zero.stamp(kFarewellType, 0), {}).verdict, Verdict::kBreak);
+}
+
 // What a peer may do wrong after it has proved itself: each way costs it its place.
 TEST(Channel, MalformedFramesBreakTheConnection) {
   const std::vector<std::byte> body(10);

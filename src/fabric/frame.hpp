@@ -17,7 +17,10 @@ inline constexpr std::uint16_t kFrameVersion = 1;
 // The fabric's own types.
 inline constexpr MessageType kHelloType = 1;    // body: Nonce
 inline constexpr MessageType kProofType = 2;    // body: Nonce, Mac
-inline constexpr MessageType kGoodbyeType = 3;  // no body; nothing follows it
+inline constexpr MessageType kGoodbyeType = 3;  // no body; only a farewell may follow it
+// No body. Answers a goodbye: all that came before that was taken in. Until then the peer stays, as
+// what it has sent may be lost with its end of the connection.
+inline constexpr MessageType kFarewellType = 4;
 
 struct FrameHeader {
   std::uint16_t version = kFrameVersion;

@@ -16,7 +16,7 @@
 namespace amasia::fabric {
 namespace {
 
-// How long a leaving node waits for its last words to go out; a peer that died ends the wait.
+// How long a leaving node waits until the others have taken in its last words.
 constexpr Nanos kLeaveTimeout = 5 * base::kSecond;
 // Steps of UCX for one poll: enough to take in what has come, few enough to answer it soon.
 constexpr int kProgressSteps = 64;
@@ -46,6 +46,8 @@ struct Peer {
   Channel channel;
   std::map<std::uint64_t, EarlyFrame> early;  // at most kReorderWindow, by sequence
   bool reported = false;                      // its loss
+  bool said_farewell = false;                 // it has taken in this node's goodbye
+  bool failed = false;                        // its connection
   std::string failure;                        // of its connection, not yet its loss
 };
 
@@ -107,6 +109,8 @@ class UcxFabric final : public Fabric, private UcxListener {
   void take_batch(std::uint32_t budget) AMASIA_EXCLUDES(mutex_);
   void dispatch(const Arrival& arrival) AMASIA_EXCLUDES(mutex_);
   void leave() AMASIA_REQUIRES(mutex_);
+  void await_farewells(std::uint64_t staying) AMASIA_REQUIRES(mutex_);
+  void drop_inbox() AMASIA_REQUIRES(mutex_);
 
   const NodeId self_;
   const std::uint32_t node_count_;
@@ -313,15 +317,23 @@ bool UcxFabric::judge(Peer& peer, const FrameHeader& header, std::span<const std
       base::log_line(base::LogLevel::kDebug, "refused a frame: node {} {}", from.value,
                      judgement.reason);
       return false;
-    case Verdict::kAccept:
     case Verdict::kLeave:
+      transmit(from, peer.channel.stamp(kFarewellType, 0), {});
+      return false;
+    case Verdict::kFarewell:
+      peer.said_farewell = true;
+      return false;
+    case Verdict::kAccept:
       return false;
   }
   return false;
 }
 
 void UcxFabric::judge_early(Peer& peer) {
-  while (!peer.early.empty() && peer.channel.is_open() &&
+  const auto is_there = [&] {
+    return peer.channel.is_open() || peer.channel.state() == ChannelState::kLeft;
+  };
+  while (!peer.early.empty() && is_there() &&
          peer.early.begin()->first == peer.channel.next_sequence()) {
     const EarlyFrame frame = peer.early.begin()->second;
     peer.early.erase(peer.early.begin());
@@ -337,6 +349,7 @@ void UcxFabric::send_proof(NodeId to, Peer& peer) {
 
 void UcxFabric::on_failure(NodeId peer, const char* why) {
   // What it sent before may still be on its way up, even its goodbye.
+  peers_[peer.value]->failed = true;
   peers_[peer.value]->failure = fmt::format("cannot be reached any more ({})", why);
   any_failed_ = true;
 }
@@ -456,15 +469,42 @@ UcxFabric::~UcxFabric() {
   });
 }
 
-void UcxFabric::leave() {
-  for (std::uint16_t node = 0; node < peers_.size(); ++node) {
-    if (peers_[node] == nullptr || !peers_[node]->channel.is_open()) continue;
-    transmit(NodeId(node), peers_[node]->channel.stamp(kGoodbyeType, 0), {});
+// A connection that this node ends takes with it what the peer has not taken in yet.
+void UcxFabric::await_farewells(std::uint64_t staying) {
+  const Nanos deadline = os::monotonic_now() + kLeaveTimeout;
+  const auto is_awaited = [&](std::size_t node) {
+    return (staying >> node & 1) != 0 && !peers_[node]->said_farewell && !peers_[node]->failed &&
+           peers_[node]->channel.state() != ChannelState::kLost;
+  };
+  for (std::size_t node = 0; node < peers_.size();) {
+    if (!is_awaited(node)) {
+      ++node;
+      continue;
+    }
+    const Nanos left = deadline - os::monotonic_now();
+    if (left <= 0) return;
+    const bool moved = take_step();
+    drop_inbox();
+    if (!moved && is_awaited(node) && port_->arm()) os::wait_readable(&descriptor_, 1, left);
   }
+}
+
+void UcxFabric::drop_inbox() {
   for (const Arrival& arrival : inbox_) {
     if (arrival.held != nullptr) port_->release(arrival.held);
   }
   inbox_.clear();
+}
+
+void UcxFabric::leave() {
+  std::uint64_t staying = 0;  // a bit for each peer that will say farewell
+  for (std::uint16_t node = 0; node < peers_.size(); ++node) {
+    if (peers_[node] == nullptr || !peers_[node]->channel.is_open()) continue;
+    transmit(NodeId(node), peers_[node]->channel.stamp(kGoodbyeType, 0), {});
+    staying |= std::uint64_t{1} << node;
+  }
+  await_farewells(staying);
+  drop_inbox();
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
     for (const auto& [sequence, frame] : peer->early) {
