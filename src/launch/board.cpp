@@ -7,7 +7,8 @@
 namespace amasia::launch {
 namespace {
 
-constexpr Bytes kBoardSize = base::round_up(sizeof(BoardSlot) * base::kMaxNodes, base::kPageSize);
+constexpr Bytes kSlotsSize = base::round_up(sizeof(BoardSlot) * base::kMaxNodes, base::kPageSize);
+constexpr Bytes kBoardSize = kSlotsSize + JobBoard::kCommonSize;
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "shared between processes");
 
 }  // namespace
@@ -100,6 +101,10 @@ Result<JobBoard> JobBoard::open(int descriptor) {
   const int error = os::map_shared(descriptor, 0, kBoardSize, os::Placement::kAnywhere, &address);
   if (error != 0) return base::errno_error(error, "cannot map the job board");
   return JobBoard(std::move(owned), reinterpret_cast<BoardSlot*>(address));
+}
+
+std::span<std::byte> JobBoard::common() {
+  return {reinterpret_cast<std::byte*>(slots_) + kSlotsSize, kCommonSize};
 }
 
 std::string JobBoard::describe(NodeId node) const {

@@ -6,6 +6,7 @@
 // field             | written by                    | read by
 // state, progress   | any thread of the slot's node | launcher
 // region, waits_for | any thread of the slot's node | launcher
+// common memory     | as the layer above decides    | nodes of this host and launcher
 //
 // operation         | effect
 // BoardText::set    | publishes a text, or drops it if another thread is publishing one
@@ -18,6 +19,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -80,6 +82,10 @@ class JobBoard {
     return slots_[node.value];
   }
   const BoardSlot& slot(NodeId node) const { return const_cast<JobBoard*>(this)->slot(node); }
+  // Memory behind the slots that only the nodes use: zeroes at first, page-aligned. What is never
+  // touched of it costs nothing.
+  static constexpr Bytes kCommonSize = base::kMiB;
+  std::span<std::byte> common();
   // What the launcher passes on; owned by the board.
   int descriptor() const { return descriptor_.get(); }
   // One line on a node: state, region, what it waits for.

@@ -27,6 +27,22 @@ TEST(JobBoard, WhatANodePublishesIsReadThroughAnotherMapping) {
   EXPECT_EQ(board.value().slot(NodeId(3)).progress.load(), 2u);
 }
 
+TEST(JobBoard, CommonMemoryIsTheSameForAllAndApartFromTheSlots) {
+  auto board = JobBoard::create();
+  ASSERT_TRUE(board.ok()) << board.error().message;
+  auto node = JobBoard::open(::dup(board.value().descriptor()));
+  ASSERT_TRUE(node.ok()) << node.error().message;
+  const std::span<std::byte> mine = board.value().common(), theirs = node.value().common();
+  ASSERT_EQ(mine.size(), JobBoard::kCommonSize);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(mine.data()) % base::kPageSize, 0u);
+  EXPECT_EQ(mine.front(), std::byte{});
+  EXPECT_EQ(mine.back(), std::byte{});
+  board.value().slot(NodeId(base::kMaxNodes - 1)).region.set(std::string(BoardText::kSize, 'x'));
+  EXPECT_EQ(mine.front(), std::byte{});
+  mine.back() = std::byte{7};
+  EXPECT_EQ(theirs.back(), std::byte{7});
+}
+
 TEST(BoardText, IsCutAtItsSizeAndShortensAgain) {
   auto board = JobBoard::create();
   ASSERT_TRUE(board.ok()) << board.error().message;

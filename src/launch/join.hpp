@@ -27,6 +27,8 @@ class Membership {
   // The connected stream socket for fabric::connect_bootstrap, once.
   int take_bootstrap() { return bootstrap_.release(); }
   BoardSlot& slot() { return board_.slot(self_); }
+  // What this node shares with those that the same launcher started.
+  std::span<std::byte> common_memory() { return board_.common(); }
 
   // This node is connected and alike: ends the start-up time limit for it. Any thread, once.
   void ready() noexcept;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping on a 32-bit word until another thread of this process wakes it.
+// Sleeping on a 32-bit word until another thread wakes it.
 #pragma once
 
 #include <atomic>
@@ -16,5 +16,11 @@ bool futex_wait(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
                 Nanos timeout) noexcept;
 // Wakes up to `count` threads that sleep on `word`. Any thread; does not block.
 void futex_wake(const std::atomic<std::uint32_t>& word, int count) noexcept;
+
+// The same on a word in memory that several processes map (MAP_SHARED); in ordinary memory they
+// work too.
+bool futex_wait_shared(const std::atomic<std::uint32_t>& word, std::uint32_t expected,
+                       Nanos timeout) noexcept;
+void futex_wake_shared(const std::atomic<std::uint32_t>& word, int count) noexcept;
 
 }  // namespace amasia::os

@@ -44,6 +44,8 @@ ServicePriority raise_priority() noexcept;
 // the usual 50.
 void use_precise_timers() noexcept;
 
+// Between two looks at memory that another core is about to write.
+inline void pause_core() noexcept { __builtin_ia32_pause(); }
 // Gives the core to another thread that is ready to run, if there is one.
 void yield_core() noexcept;
 
