@@ -23,13 +23,17 @@ void ForeignBlocks::release(void* block) noexcept {
     os::MutexLock lock(batch_mutex_);
     Batch& batch = batches_[owner.value];
     batch.blocks[batch.count++] = reinterpret_cast<std::uint64_t>(block);
+    has_put_by_.store(true, std::memory_order_relaxed);
     if (batch.count == kBatch) send_locked(owner, batch);
   });
 }
 
 void ForeignBlocks::flush() noexcept {
+  // Mostly there are none, and a section costs four system calls.
+  if (!has_put_by_.load(std::memory_order_relaxed)) return;
   os::in_runtime_section([this] {
     os::MutexLock lock(batch_mutex_);
+    has_put_by_.store(false, std::memory_order_relaxed);
     for (std::uint16_t node = 0; node < space_.node_count(); ++node) {
       if (batches_[node].count > 0) send_locked(NodeId{node}, batches_[node]);
     }

@@ -76,6 +76,9 @@ class ForeignBlocks final : public fabric::Handler {
   fabric::Fabric& fabric_;
   os::Mutex batch_mutex_;
   std::array<Batch, base::kMaxNodes> batches_;
+  // Whether a batch may hold something. Changes under batch_mutex_; relaxed when read without it: a
+  // block put by at the same time goes with the next flush.
+  std::atomic<bool> has_put_by_{false};
   os::Mutex handed_mutex_;
   std::vector<std::uint64_t> handed_back_;
   std::atomic<bool> any_{false};
