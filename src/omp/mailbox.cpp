@@ -20,7 +20,7 @@ bool Mailbox::put_region(std::span<const std::byte> body) {
   RegionHead head;
   if (!read_head(body, head) || head.region == 0) return false;
   if (head.share_count < 2 || head.share_count > base::kMaxNodes) return false;
-  if (head.rank == 0 || head.rank >= head.share_count || head.abi >= kAbis) return false;
+  if (head.abi >= kAbis) return false;
   if (head.word_count > kMaxRegionWords || head.extra_size > kMaxRegionExtra) return false;
   const std::size_t size = sizeof head + head.share_count * sizeof(WireShare) +
                            head.word_count * sizeof(std::uint64_t) + head.extra_size;
@@ -53,11 +53,16 @@ bool Mailbox::put_signal(std::span<const std::byte> body) {
   return true;
 }
 
-bool Mailbox::put_reduction(std::span<const std::byte> body) {
+bool Mailbox::is_well_formed_reduction(std::span<const std::byte> body) {
   ReductionHead head;
   if (!read_head(body, head) || head.region == 0 || head.rank >= base::kMaxNodes) return false;
   if (head.list_count > body.size() || head.window_size > body.size()) return false;
-  if (body.size() != sizeof head + head.list_count * sizeof(void*) + head.window_size) return false;
+  return body.size() == sizeof head + head.list_count * sizeof(void*) + head.window_size;
+}
+
+bool Mailbox::put_reduction(std::span<const std::byte> body) {
+  ReductionHead head;
+  if (!is_well_formed_reduction(body) || !read_head(body, head)) return false;
   Arrived& slot = reductions_[head.rank];
   slot.bytes.assign(body.begin(), body.end());
   slot.key.store(key_of(head.region, head.number),

@@ -36,6 +36,8 @@ class Mailbox {
   bool put_signal(std::span<const std::byte> body);
   bool put_reduction(std::span<const std::byte> body);
   bool put_consumed(std::span<const std::byte> body);
+  // Whether its parts are as long as its head says.
+  static bool is_well_formed_reduction(std::span<const std::byte> body);
   void put_serve_end() { serve_end_.store(true, std::memory_order_release); }
 
   // Leader side; each acquires what the handler released.

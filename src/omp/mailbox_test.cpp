@@ -19,7 +19,6 @@ std::vector<std::byte> message(const Head& head, std::size_t tail) {
 RegionHead good_region() {
   RegionHead head{};
   head.region = 3;
-  head.rank = 1;
   head.share_count = 2;
   head.word_count = 1;
   return head;
@@ -49,8 +48,6 @@ TEST(Mailbox, RefusesMalformedRegions) {
     return !mailbox.put_region(message(head, tail));
   };
   EXPECT_TRUE(refused([](RegionHead& head) { head.region = 0; }));
-  EXPECT_TRUE(refused([](RegionHead& head) { head.rank = 0; }));
-  EXPECT_TRUE(refused([](RegionHead& head) { head.rank = 2; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.share_count = 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.share_count = base::kMaxNodes + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.word_count = kMaxRegionWords + 1; }));

@@ -18,13 +18,15 @@ constexpr Nanos kGrace = base::kSecond / 2;
 
 }  // namespace
 
-Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings)
+Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, MeetingBoard* board)
     : fabric_(fabric),
       services_(services),
       settings_(std::move(settings)),
       default_threads_(
           std::accumulate(settings_.capacity.begin(), settings_.capacity.end(), std::uint32_t{0})),
-      team_(*this) {
+      team_(*this),
+      board_(board),
+      bell_(board != nullptr ? board->bell() : own_bell_) {
   AMASIA_CHECK(settings_.capacity.size() == fabric.node_count(), "every node has a capacity");
   for (const std::uint32_t threads : settings_.capacity) {
     AMASIA_CHECK(threads > 0, "every node has room for a thread");
@@ -104,10 +106,12 @@ bool Node::on_single(const fabric::Incoming& message) {
 }
 
 void Node::wake() {
-  // Both sequentially consistent, partner: sleep_round. Either the sleeper sees the new count, or
+  // Both sequentially consistent, partner: wait_until. Either the sleeper sees the new count, or
   // this sees the sleeper.
-  events_.fetch_add(1, std::memory_order_seq_cst);
-  if (sleepers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(events_, 1 << 30);
+  bell_.rung.fetch_add(1, std::memory_order_seq_cst);
+  if (bell_.sleepers.load(std::memory_order_seq_cst) != 0) {
+    os::futex_wake_shared(bell_.rung, 1 << 30);
+  }
 }
 
 void Node::peer_lost(NodeId peer, std::string_view why) {
@@ -121,12 +125,19 @@ void Node::peer_lost(NodeId peer, std::string_view why) {
 }
 
 Node::Patience Node::begin_wait(Nanos spin, const char* what, int waits_for) {
+  // Posts on the board need no help. It also costs a switch to the service thread at the end, so
+  // that a wait of a few microseconds is better off without.
+  constexpr Nanos kOnlyLooking = 4 * base::kMicrosecond;
   const Nanos now = os::monotonic_now();
   services_.note_pause();
-  if (spin > 0) services_.begin_help();
+  Nanos help_from = now;
+  if (board_ != nullptr) {
+    // Who shares its core leaves messages to the service thread, which runs when there are any.
+    help_from = now + (board_->cores_are_shared() ? spin : kOnlyLooking);
+  }
   return {.wait = {services_, self(), settings_.watchdog, {.what = what, .node = waits_for}, now},
-          .spin_until = now + spin,
-          .helping = spin > 0};
+          .help_from = help_from,
+          .spin_until = now + spin};
 }
 
 void Node::end_wait(Patience& patience) {
@@ -135,11 +146,36 @@ void Node::end_wait(Patience& patience) {
 }
 
 bool Node::spin_round(Patience& patience) {
-  if (!patience.helping) return false;
-  services_.help();
-  if (os::monotonic_now() < patience.spin_until) return true;
-  end_wait(patience);
-  return false;
+  const Nanos now = os::monotonic_now();
+  if (now >= patience.spin_until) {
+    end_wait(patience);
+    return false;
+  }
+  if (now >= patience.help_from) {
+    if (!patience.helping) services_.begin_help();
+    patience.helping = true;
+    services_.help();
+  } else if (board_->cores_are_shared()) {
+    return yield_round(patience, now);
+  } else {
+    os::pause_core();
+  }
+  return true;
+}
+
+// To the node that is waited for, perhaps. Where something else runs on this core, the kernel may
+// give that a whole time slice for a yield, again and again, since who yields gives up its own; a
+// sleeper is woken in its turn. So after one such yield nobody yields for a while.
+bool Node::yield_round(Patience& patience, Nanos now) {
+  constexpr Nanos kSlice = 300 * base::kMicrosecond, kWhile = 100 * base::kMillisecond;
+  if (now < no_yield_until_.load(std::memory_order_relaxed)) {
+    end_wait(patience);
+    return false;
+  }
+  os::yield_core();
+  const Nanos after = os::monotonic_now();
+  if (after - now > kSlice) no_yield_until_.store(after + kWhile, std::memory_order_relaxed);
+  return true;
 }
 
 // How long until a peer's loss ends the job; -1: there was none.
@@ -154,7 +190,7 @@ Nanos Node::time_to_judge_loss(Nanos now) {
   return left;
 }
 
-void Node::sleep_round(Patience& patience, std::uint32_t seen) {
+void Node::sleep_round(Patience& patience, std::uint32_t rung) {
   // What a region waits for does not come once the origin has ended.
   const bool in_region = regions_here_.load(std::memory_order_relaxed) != 0;
   if (in_region && mailbox_.has_serve_end()) services_.leave_job();
@@ -162,38 +198,7 @@ void Node::sleep_round(Patience& patience, std::uint32_t seen) {
   const Nanos told = patience.wait.tell(now);
   const Nanos judged = time_to_judge_loss(now);
   const Nanos timeout = told < 0 || judged < 0 ? std::max(told, judged) : std::min(told, judged);
-  sleepers_.fetch_add(1, std::memory_order_seq_cst);  // partner: wake
-  if (events_.load(std::memory_order_seq_cst) == seen) os::futex_wait(events_, seen, timeout);
-  sleepers_.fetch_sub(1, std::memory_order_relaxed);
-}
-
-Word Node::meet(const Team& team, std::uint32_t generation, Word word) {
-  const std::span<const NodeShare> shares = team.shares();
-  Meeting meeting(team.rank(), static_cast<std::uint32_t>(shares.size()));
-  Meeting::Step step = meeting.arrive(word);
-  while (!step.complete) {
-    const SignalBody signal{team.region(), generation, step.round, step.word.present,
-                            step.word.value};
-    send(shares[step.to].node, kSignalMessage, fabric::bytes_of(signal));
-    const std::uint32_t round = meeting.awaited_round();
-    const NodeId awaited = shares[meeting.awaited_rank()].node;
-    wait_until([&] { return mailbox_.has_signal(team.region(), generation, round); },
-               settings_.spin_in_region, "the arrival at a barrier", awaited.value);
-    meeting.hear(round, mailbox_.signal(generation, round));
-    step = meeting.advance();
-  }
-  services_.show_progress();
-  return step.word;
-}
-
-void Node::await_reduction(const Team& team, std::uint32_t rank, std::uint32_t number) {
-  wait_until([&] { return mailbox_.has_reduction(rank, team.region(), number); },
-             settings_.spin_in_region, "the reduction's share", team.shares()[rank].node.value);
-}
-
-void Node::await_consumed(std::uint32_t region, std::uint32_t number) {
-  wait_until([&] { return mailbox_.has_consumed(region, number); }, settings_.spin_in_region,
-             "the reduction's end", 0);
+  os::futex_wait_shared(bell_.rung, rung, timeout);
 }
 
 }  // namespace amasia::omp

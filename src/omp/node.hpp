@@ -5,7 +5,8 @@
 //
 // field        | written by                      | read by              | ordered by
 // mailbox_     | handler (polling thread)        | leader, serving      | release/acquire in it
-// events_      | handler, after the mailbox      | waiting threads      | release/acquire
+// bell_        | handler, after the mailbox;     | waiting threads      | BellWait (A3)
+//              | other nodes on the board        |                      |
 // records_     | forking and serving threads     | statistics           | records_mutex_
 // N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
 // N2 At most one global region runs at a time; region_busy_ says so on the origin.
@@ -25,9 +26,11 @@
 #include "omp/local_runtime.hpp"
 #include "omp/long_wait.hpp"
 #include "omp/mailbox.hpp"
+#include "omp/meeting_board.hpp"
 #include "omp/region.hpp"
 #include "omp/services.hpp"
 #include "omp/team.hpp"
+#include "os/os.hpp"
 
 namespace amasia::omp {
 
@@ -54,8 +57,10 @@ struct NodeSettings {
 
 class Node final : public fabric::Handler {
  public:
-  // Registers the handler for kTeamFirst … kTeamLast. All outlive the node.
-  Node(fabric::Fabric& fabric, Services& services, NodeSettings settings);
+  // Registers the handler for kTeamFirst … kTeamLast. All outlive the node. `board`: where nodes
+  // that share memory with this one post what they would send; nullptr: there are none.
+  Node(fabric::Fabric& fabric, Services& services, NodeSettings settings,
+       MeetingBoard* board = nullptr);
   ~Node() override;
 
   // Before the first region or serve(). `runtime` outlives the node.
@@ -107,9 +112,10 @@ class Node final : public fabric::Handler {
   // Regions by place, longest elapsed first. On the origin, any thread.
   std::vector<RegionRecord> region_records() const;
 
-  // Waiting for what a handler does. `ready` must read with acquire what handlers wrote before
-  // wake(). Spins for `spin`, then sleeps; fetches messages meanwhile. Native stack; may block for
-  // long, and says so (LongWait): `what`, and which node it waits for, if it is one.
+  // Waiting for what a handler does, or another node posts. `ready` must read with acquire what
+  // handlers wrote before wake(), and sequentially consistently what is posted on the board. Spins
+  // for `spin`, then sleeps; fetches messages meanwhile. Native stack; may block for long, and says
+  // so (LongWait): `what`, and which node it waits for, if it is one.
   template <typename Ready>
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
   // After a handler changed what a thread may wait for. Handlers only.
@@ -123,24 +129,34 @@ class Node final : public fabric::Handler {
   // A wait's clock: when to give up spinning, when to tell of it.
   struct Patience {
     LongWait wait;
+    Nanos help_from;  // until then it only looks: what is posted on the board comes soon
     Nanos spin_until;
-    bool helping;
+    bool helping = false;
   };
+  template <typename Ready>
+  bool comes_at_once(Ready ready, Nanos spin) const;
   Patience begin_wait(Nanos spin, const char* what, int waits_for);
   // True: it made a round of spinning. False: the time for that is over.
   bool spin_round(Patience& patience);
-  void sleep_round(Patience& patience, std::uint32_t seen);
+  bool yield_round(Patience& patience, Nanos now);
+  void sleep_round(Patience& patience, std::uint32_t rung);
   Nanos time_to_judge_loss(Nanos now);
   void end_wait(Patience& patience);
 
   bool on_single(const fabric::Incoming& message);
+  bool is_on_board(NodeId node) const { return board_ != nullptr && board_->has(node); }
   // For Team, on leaders' native stacks.
+  bool all_on_board(std::span<const NodeShare> shares) const;
   Word meet(const Team& team, std::uint32_t generation, Word word);
-  void await_reduction(const Team& team, std::uint32_t rank, std::uint32_t number);
-  std::span<const std::byte> reduction_of(std::uint32_t rank) const {
-    return mailbox_.reduction(rank);
-  }
+  Word meet_on_board(const Team& team, std::uint32_t generation, Word word);
+  Word meet_by_messages(const Team& team, std::uint32_t generation, Word word);
+  // The message of `rank`, once it has come; valid until the sender is let go.
+  std::span<const std::byte> await_reduction(const Team& team, std::uint32_t rank,
+                                             std::uint32_t number);
+  // To the origin. `tail` is what follows the head.
+  void give_reduction(const ReductionHead& head, std::span<const std::byte> tail);
   void await_consumed(std::uint32_t region, std::uint32_t number);
+  void tell_consumed(NodeId to, std::uint32_t region, std::uint32_t number);
 
   SingleReason reason_to_stay(const RegionRequest& request, std::uint32_t threads);
   std::uint32_t threads_of(const RegionRequest& request);
@@ -148,8 +164,12 @@ class Node final : public fabric::Handler {
   void show_region(const RegionRecord& record);
   void unshow_region();
   void start_region(const RegionRequest& request, const RegionPlan& plan);
+  void tell_region(const RegionPlan& plan, const RegionHead& head, std::span<const std::byte> tail);
   void join_region(const RegionPlan& plan);
+  bool has_joined(NodeId node) const;
+  bool region_is_posted() const;
   void serve_region();
+  void tell_joined(const JoinedBody& joined, bool by_message);
   void send(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
             std::span<const std::byte> payload = {});
 
@@ -163,14 +183,16 @@ class Node final : public fabric::Handler {
   Team team_;
   Mailbox mailbox_;
 
-  std::atomic<std::uint32_t> events_{0};
-  std::atomic<std::uint32_t> sleepers_{0};
+  MeetingBoard* const board_;
+  Bell own_bell_;  // where there is no board
+  Bell& bell_;
   std::atomic<std::uint64_t> lost_{0};  // bit per node
-  std::string why_lost_;  // of the first one; written before lost_, as is lost_at_
+  std::string why_lost_;                // of the first one; written before lost_, as is lost_at_
   Nanos lost_at_ = 0;
+  std::atomic<Nanos> no_yield_until_{0};  // relaxed: a hint
   std::atomic<bool> region_busy_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
-  std::uint32_t last_region_ = 0;
+  std::uint32_t last_region_ = 0;               // that began here
 
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
@@ -178,15 +200,48 @@ class Node final : public fabric::Handler {
 
 template <typename Ready>
 void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) {
-  if (ready()) return;
+  if (ready() || comes_at_once(ready, spin)) return;
   Patience patience = begin_wait(spin, what, waits_for);
-  for (;;) {
-    // Acquire, partner: wake. Read before `ready`, so that a wake-up in between ends the sleep.
-    const std::uint32_t seen = events_.load(std::memory_order_acquire);
-    if (ready()) break;
-    if (!spin_round(patience)) sleep_round(patience, seen);
+  std::uint32_t rung = 0;
+  for (BellWait wait;;) {
+    switch (wait.action()) {
+      case BellWait::Action::kLook: {
+        const bool posted = ready();
+        wait.looked(posted, !posted && !wait.marked() && spin_round(patience));
+        continue;
+      }
+      // Acquire, partners: wake, MeetingBoard::ring.
+      case BellWait::Action::kReadBell:
+        rung = bell_.rung.load(std::memory_order_acquire);
+        break;
+      // Partner: whoever looks for sleepers.
+      case BellWait::Action::kMark:
+        bell_.sleepers.fetch_add(1, std::memory_order_seq_cst);
+        break;
+      case BellWait::Action::kSleep:
+        sleep_round(patience, rung);
+        break;
+      case BellWait::Action::kUnmark:
+        bell_.sleepers.fetch_sub(1, std::memory_order_relaxed);
+        break;
+      case BellWait::Action::kGo:
+        return end_wait(patience);
+    }
+    wait.done();
   }
-  end_wait(patience);
+}
+
+// What another node on the board is about to post takes a fraction of a microsecond, less than it
+// costs to read the clock and to help.
+template <typename Ready>
+bool Node::comes_at_once(Ready ready, Nanos spin) const {
+  constexpr int kRounds = 64;
+  if (board_ == nullptr || board_->cores_are_shared() || spin == 0) return false;
+  for (int round = 0; round < kRounds; ++round) {
+    os::pause_core();
+    if (ready()) return true;
+  }
+  return false;
 }
 
 }  // namespace amasia::omp

@@ -35,6 +35,12 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
+void add(JoinedBody& sum, const JoinedBody& one) {
+  sum.faults += one.faults;
+  sum.stall_ns += one.stall_ns;
+  sum.loops_single += one.loops_single;
+}
+
 }  // namespace
 
 void Node::adopt_thread(Abi abi) {
@@ -188,24 +194,58 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
-  for (std::uint32_t rank = 1; rank < head.share_count; ++rank) {
-    head.rank = rank;
-    send(plan.shares[rank].node, kRegionMessage, fabric::bytes_of(head), tail);
+  tell_region(plan, head, tail);
+}
+
+void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
+                       std::span<const std::byte> tail) {
+  const std::span others(plan.shares.begin() + 1, plan.shares.end());
+  const auto on_board = [this](const NodeShare& share) { return is_on_board(share.node); };
+  const std::size_t size = sizeof head + tail.size();
+  static_assert(sizeof head + base::kMaxNodes * sizeof(WireShare) +
+                    kMaxRegionWords * sizeof(void*) + kMaxRegionExtra <=
+                MeetingBoard::kPayloadSize);
+  if (std::ranges::any_of(others, on_board)) {
+    // P2: all have joined the last region.
+    std::byte* const payload = board_->own_payload().data();
+    std::memcpy(payload, &head, sizeof head);
+    std::memcpy(payload + sizeof head, tail.data(), tail.size());
+  }
+  for (const NodeShare& share : others) {
+    if (on_board(share)) {
+      board_->post_region(share.node, head.region, static_cast<std::uint32_t>(size));
+    } else {
+      send(share.node, kRegionMessage, fabric::bytes_of(head), tail);
+    }
+  }
+  for (const NodeShare& share : others) {
+    if (on_board(share)) board_->ring_if_sleeping(share.node);
   }
 }
 
+bool Node::has_joined(NodeId node) const {
+  return is_on_board(node) && board_->has_joined(node, last_region_);
+}
+
 void Node::join_region(const RegionPlan& plan) {
-  const auto others = static_cast<std::uint32_t>(plan.shares.size() - 1);
-  wait_until([&] { return mailbox_.joined() == others; }, settings_.spin_in_region,
-             "the end of the region on other nodes");
+  const std::span others(plan.shares.begin() + 1, plan.shares.end());
+  const auto joined = [this](const NodeShare& share) { return has_joined(share.node); };
+  const auto all_have_joined = [&] {
+    const std::size_t posted = std::ranges::count_if(others, joined);
+    return posted + mailbox_.joined() == others.size();
+  };
+  wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
   if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
   const Team::Totals own = team_.totals();
-  const JoinedBody rest = mailbox_.join_totals();
+  JoinedBody rest = mailbox_.join_totals();
+  for (const NodeShare& share : others) {
+    if (has_joined(share.node)) add(rest, board_->joined(share.node));
+  }
   const Nanos elapsed = os::monotonic_now() - plan.started;
   const std::lock_guard lock(records_mutex_);
   RegionRecord& record = *plan.record;
   ++record.runs;
-  record.nodes = others + 1;
+  record.nodes = static_cast<std::uint32_t>(plan.shares.size());
   record.elapsed_ns += elapsed;
   record.faults += own.faults + rest.faults;
   record.stall_ns += own.stall_ns + rest.stall_ns;
@@ -216,16 +256,26 @@ void Node::serve() {
   AMASIA_CHECK(self() != base::kOrigin, "the origin runs main instead");
   thread_context.node = this;
   for (;;) {
-    wait_until([&] { return mailbox_.has_region() || mailbox_.has_serve_end(); },
-               settings_.spin_between_regions, nullptr);
+    wait_until(
+        [&] { return mailbox_.has_region() || region_is_posted() || mailbox_.has_serve_end(); },
+        settings_.spin_between_regions, nullptr);
+    if (region_is_posted() && !mailbox_.put_region(board_->region_message())) {
+      services_.abort_job(
+          fmt::format("the origin has posted a malformed region to node {}", self().value));
+    }
     if (!mailbox_.has_region()) return;
     serve_region();
   }
 }
 
+bool Node::region_is_posted() const {
+  return is_on_board(base::kOrigin) && board_->posted_region() != last_region_;
+}
+
 void Node::serve_region() {
   Reader reader(mailbox_.region());
   const auto head = reader.take<RegionHead>();
+  last_region_ = head.region;
   std::vector<NodeShare> shares(head.share_count);
   std::uint32_t offset = 0;
   for (NodeShare& share : shares) {
@@ -233,7 +283,8 @@ void Node::serve_region() {
     share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset};
     offset += wire.threads;
   }
-  AMASIA_CHECK(shares[head.rank].node == self(), "the origin tells each participant its own rank");
+  const auto own = std::ranges::find(shares, self(), &NodeShare::node);
+  AMASIA_CHECK(own != shares.end(), "the origin tells participants of a region");
   std::vector<void*> words(head.word_count);
   for (void*& word : words) word = reader.take<void*>();
   LocalRuntime& local = runtime(static_cast<Abi>(head.abi));
@@ -241,7 +292,7 @@ void Node::serve_region() {
   icvs.dynamic = 0;
   local.set_icvs(icvs);
   team_.begin({.region = head.region,
-               .rank = head.rank,
+               .rank = static_cast<std::uint32_t>(own - shares.begin()),
                .abi = static_cast<Abi>(head.abi),
                .runtime = &local,
                .shares = shares,
@@ -259,11 +310,19 @@ void Node::serve_region() {
     const PlaceScope place;
     team_.run();
   }
-  services_.flush_output();
+  const bool has_printed = services_.flush_output();
   const Team::Totals totals = team_.totals();
-  const JoinedBody joined{head.region, 0, totals.faults, totals.stall_ns, totals.loops_single};
   unshow_region();
-  send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
+  tell_joined({head.region, 0, totals.faults, totals.stall_ns, totals.loops_single}, has_printed);
+}
+
+// `by_message`: behind the messages that this node has sent to the origin before.
+void Node::tell_joined(const JoinedBody& joined, bool by_message) {
+  if (by_message || !is_on_board(base::kOrigin)) {
+    return send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
+  }
+  board_->post_joined(joined);
+  board_->ring_if_sleeping(base::kOrigin);
 }
 
 void Node::await_end() {
@@ -287,9 +346,8 @@ std::vector<RegionRecord> Node::region_records() const {
     const std::lock_guard lock(records_mutex_);
     for (const auto& [function, record] : records_) records.push_back(*record);
   }
-  std::sort(records.begin(), records.end(), [](const auto& one, const auto& other) {
-    return one.elapsed_ns > other.elapsed_ns;
-  });
+  std::sort(records.begin(), records.end(),
+            [](const auto& one, const auto& other) { return one.elapsed_ns > other.elapsed_ns; });
   return records;
 }
 

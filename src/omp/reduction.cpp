@@ -75,8 +75,7 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
   for (std::uint32_t rank = 1; rank < shares_.size(); ++rank) {
     ReductionHead head{};
     on_native_stack([&] {
-      node_.await_reduction(*this, rank, reductions_);
-      const std::span<const std::byte> body = node_.reduction_of(rank);
+      const std::span<const std::byte> body = node_.await_reduction(*this, rank, reductions_);
       std::memcpy(&head, body.data(), sizeof head);
       AMASIA_CHECK(head.list_count == reduction.list.size(),
                    "all threads of a team reduce the same variables");
@@ -98,9 +97,7 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
     }
     reduction.combine(reduction.list.data(), list.data());
     if (nowait) {
-      const ConsumedBody consumed{region(), reductions_};
-      on_native_stack(
-          [&] { node_.send(shares_[rank].node, kConsumedMessage, fabric::bytes_of(consumed)); });
+      on_native_stack([&] { node_.tell_consumed(shares_[rank].node, region(), reductions_); });
     }
   }
 }
@@ -118,7 +115,7 @@ void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool n
               reinterpret_cast<const void*>(window.begin), window.size);
   on_native_stack([&] {
     const ReductionHead copy = head;
-    node_.send(shares_[0].node, kReductionMessage, fabric::bytes_of(copy), payload);
+    node_.give_reduction(copy, payload);
     if (nowait) node_.await_consumed(region(), reductions_);
   });
 }

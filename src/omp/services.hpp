@@ -51,9 +51,11 @@ class Services {
   virtual void enter_region() {}
 
   // At the end of a region. On another node than the origin: on its main thread, before the origin
-  // hears that the node has joined; what its threads printed must be on its way to the origin. On
-  // the origin: once all have joined; what has arrived must be in the program's streams.
-  virtual void flush_output() {}
+  // hears that the node has joined; what its threads printed must be on its way to the origin.
+  // True: something has been sent since the last call, so the origin must hear of the join by a
+  // message, which follows what was sent. On the origin: once all have joined; what has arrived
+  // must be in the program's streams.
+  virtual bool flush_output() { return false; }
 
   // A leader, on its native stack, before it tells others that its node has come to a barrier: what
   // its threads printed must be in the program's streams before anything that is printed after the

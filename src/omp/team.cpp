@@ -28,6 +28,7 @@ void Team::begin(const Begin& begin) {
   rank_ = begin.rank;
   runtime_ = begin.runtime;
   shares_.assign(begin.shares.begin(), begin.shares.end());
+  meets_on_board_ = node_.all_on_board(shares_);
   size_ = shares_.back().offset + shares_.back().threads;
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};

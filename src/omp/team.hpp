@@ -57,6 +57,8 @@ class Team {
   std::span<const NodeShare> shares() const { return shares_; }  // participants, by rank
   std::uint32_t rank() const { return rank_; }
   bool on_origin() const { return rank_ == 0; }
+  // All participants share memory, on which their leaders meet.
+  bool meets_on_board() const { return meets_on_board_; }
   Node& node() const { return node_; }
   LocalRuntime& runtime() const { return *runtime_; }
   // What the ABI of the origin gave in RegionRequest::extra.
@@ -146,6 +148,7 @@ class Team {
   std::uint32_t size_ = 0;
   std::uint32_t rank_ = 0;
   std::vector<NodeShare> shares_;
+  bool meets_on_board_ = false;
   Outlined outlined_;
   std::vector<void*> words_;
   const void* location_ = nullptr;

@@ -25,15 +25,13 @@ inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> pa
 // Followed by `share_count` WireShare, `word_count` words and `extra_size` bytes.
 struct RegionHead {
   std::uint32_t region;
-  std::uint32_t rank;  // the receiver's
   std::uint32_t share_count;
   std::uint32_t word_count;
   std::uint32_t extra_size;
-  std::uint32_t abi;
   std::uint64_t function;
   std::uint64_t location;
   std::int32_t proc_bind;
-  std::uint32_t reserved;
+  std::uint32_t abi;
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);

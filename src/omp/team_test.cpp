@@ -74,13 +74,14 @@ class TestServices final : public Services {
   Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
   bool code_is_everywhere(const void*) const override { return !late_; }
   // The origin's flush sees how many of the others' came before it.
-  void flush_output() override {
-    if (flushes_ == nullptr) return;
+  bool flush_output() override {
+    if (flushes_ == nullptr) return false;
     if (fabric_.self() == base::kOrigin) {
       seen_by_origin_ = flushes_->load(std::memory_order_acquire);
-    } else {
-      flushes_->fetch_add(1, std::memory_order_release);
+      return false;
     }
+    // Every other time, as if something had been printed.
+    return flushes_->fetch_add(1, std::memory_order_release) % 2 == 0;
   }
   int help() override { return static_cast<int>(fabric_.poll(8)); }
   ThreadCounters thread_counters() override {
@@ -108,11 +109,44 @@ class TestServices final : public Services {
   StackPool stacks_;
 };
 
+struct Shape {
+  std::uint32_t nodes, threads;
+  // So many of the nodes, the first ones, are on one host and share a board; 0: none are.
+  std::uint32_t host = 0;
+};
+
+// The boards of a host's nodes, on memory of their own.
+class Boards {
+ public:
+  Boards(std::uint32_t nodes, std::uint32_t host)
+      : memory_(static_cast<std::byte*>(mmap(nullptr, MeetingBoard::kSize, PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    for (std::uint32_t id = 0; id < host; ++id) {
+      boards_.push_back(
+          std::make_unique<MeetingBoard>(std::span(memory_, MeetingBoard::kSize),
+                                         NodeId{static_cast<NodeId::representation>(id)}));
+      const int core = static_cast<int>(id);
+      boards_.back()->attend({&core, 1});
+    }
+    for (const auto& board : boards_) board->look_around(nodes);
+  }
+  ~Boards() { munmap(memory_, MeetingBoard::kSize); }
+  Boards(const Boards&) = delete;
+  Boards& operator=(const Boards&) = delete;
+
+  MeetingBoard* of(std::uint32_t id) { return id < boards_.size() ? boards_[id].get() : nullptr; }
+
+ private:
+  std::byte* const memory_;
+  std::vector<std::unique_ptr<MeetingBoard>> boards_;
+};
+
 // N nodes; the test's thread is the origin's main thread.
 class Job {
  public:
-  Job(std::uint32_t nodes, std::uint32_t threads_per_node, Bytes window = 32 * base::kKiB)
-      : network_(fabric::make_loopback(nodes)) {
+  Job(const Shape& shape, Bytes window = 32 * base::kKiB)
+      : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
+    const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
     settings.capacity.assign(nodes, threads_per_node);
     settings.reduction_window = window;
@@ -121,7 +155,7 @@ class Job {
       Part& part = parts_[id];
       fabric::Fabric& fabric = network_->fabric(NodeId{static_cast<NodeId::representation>(id)});
       part.services = std::make_unique<TestServices>(fabric);
-      part.node = std::make_unique<Node>(fabric, *part.services, settings);
+      part.node = std::make_unique<Node>(fabric, *part.services, settings, board_.of(id));
       part.node->set_runtime(Abi::kKmpc, part.runtime);
       part.poller = std::jthread([&fabric](std::stop_token stop) {
         while (!stop.stop_requested()) {
@@ -180,18 +214,18 @@ class Job {
     std::thread server;
   };
   std::unique_ptr<fabric::LoopbackNetwork> network_;
+  Boards board_;
   std::vector<Part> parts_;
 };
 
-using Shape = std::pair<std::uint32_t, std::uint32_t>;  // nodes, threads per node
 class Teams : public testing::TestWithParam<Shape> {
  protected:
-  std::uint32_t nodes() const { return GetParam().first; }
-  std::uint32_t total() const { return GetParam().first * GetParam().second; }
+  std::uint32_t nodes() const { return GetParam().nodes; }
+  std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
 };
 
 TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::vector<std::atomic<int>> seen(total());
   const std::byte extra[2] = {std::byte{4}, std::byte{2}};
   for (int run = 0; run < 20; ++run) {
@@ -222,7 +256,7 @@ TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
 }
 
 TEST_P(Teams, WriteTheOutputOfAllNodesBeforeTheRegionEnds) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::atomic<std::uint32_t> flushes{0};
   job.count_flushes(flushes);
   job.run(
@@ -234,7 +268,7 @@ TEST_P(Teams, WriteTheOutputOfAllNodesBeforeTheRegionEnds) {
 }
 
 TEST_P(Teams, BarriersKeepAllThreadsTogether) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::atomic<std::uint32_t> arrivals{0};
   job.run(
       [](ThreadFrame& frame, void* const* words) {
@@ -250,7 +284,7 @@ TEST_P(Teams, BarriersKeepAllThreadsTogether) {
 }
 
 TEST_P(Teams, OneThreadExecutesASingleAndCopiesPrivately) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::atomic<int> winners{0};
   job.run(
       [](ThreadFrame& frame, void* const* words) {
@@ -277,7 +311,7 @@ thread_local int given_number;
 thread_local std::string given_text;
 
 TEST_P(Teams, ThreadLocalCopiesReachOtherNodesThroughSharedMemory) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   job.manage_all_but_thread_locals();
   std::atomic<bool> thread_local_given{false};
   job.run(
@@ -309,7 +343,7 @@ TEST_P(Teams, ThreadLocalCopiesReachOtherNodesThroughSharedMemory) {
       },
       {&thread_local_given});
   // Only threads of the giver's own node may see its thread-local memory.
-  if (GetParam().second == 1) {
+  if (GetParam().threads == 1) {
     EXPECT_FALSE(thread_local_given.load());
   }
 }
@@ -322,7 +356,7 @@ TEST_P(Teams, WhatGccGivesReachesOtherNodesThroughSharedMemory) {
     int round;
     std::uintptr_t own;  // the giver's address of the number, not to be known as an address
   };
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   job.manage_all_but_thread_locals();
   job.run([](ThreadFrame& frame, void* const*) {
     for (int round = 0; round < 10; ++round) {
@@ -362,15 +396,14 @@ TEST(GivenCopies, RefusesPointersToThreadLocals) {
     services.thread_locals_unmanaged_ = true;
     pointer = reinterpret_cast<int*>(&pointer);
     const GivenCopies given(services, {&pointer});
-    given.take(services, {&pointer}, [](void* to, void* from) {
-      *static_cast<int**>(to) = *static_cast<int**>(from);
-    });
+    given.take(services, {&pointer},
+               [](void* to, void* from) { *static_cast<int**>(to) = *static_cast<int**>(from); });
   };
   EXPECT_DEATH(give(), "copyprivate has copied a pointer to a thread-local");
 }
 
 TEST_P(Teams, ThreadsGoPastSinglesThatOthersWaitIn) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::atomic<std::uint32_t> inside{0};
   job.run(
       [](ThreadFrame& frame, void* const* words) {
@@ -428,14 +461,14 @@ TEST_P(Teams, ReductionsCombineInTheOrderOfThreads) {
   // Node by node: threads of a node first, then the nodes' results.
   for (std::uint32_t node = 0; node < nodes(); ++node) {
     std::uint64_t own = 0;
-    for (std::uint32_t id = 0; id < GetParam().second; ++id) {
-      own = own * 31 + node * GetParam().second + id + 1;
+    for (std::uint32_t id = 0; id < GetParam().threads; ++id) {
+      own = own * 31 + node * GetParam().threads + id + 1;
     }
     order = node == 0 ? own : order * 31 + own;
   }
   for (const Bytes window : {Bytes{32 * base::kKiB}, Bytes{0}}) {
     for (const Work work : {reduce_twenty_times<true>, reduce_twenty_times<false>}) {
-      Job job(nodes(), GetParam().second, window);
+      Job job(GetParam(), window);
       Reduced result;
       std::vector<std::uint64_t> heap(total());
       job.run(work, {&result, &heap});
@@ -446,7 +479,7 @@ TEST_P(Teams, ReductionsCombineInTheOrderOfThreads) {
 }
 
 TEST_P(Teams, SectionsGoToOneThreadEach) {
-  Job job(nodes(), GetParam().second);
+  Job job(GetParam());
   std::vector<std::atomic<int>> runs(7);
   job.run(
       [](ThreadFrame& frame, void* const* words) {
@@ -463,12 +496,13 @@ TEST_P(Teams, SectionsGoToOneThreadEach) {
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Teams,
                          testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 1}, Shape{3, 2},
-                                         Shape{4, 1}, Shape{5, 2}));
+                                         Shape{4, 1}, Shape{5, 2}, Shape{2, 1, 2}, Shape{3, 2, 3},
+                                         Shape{5, 1, 5}, Shape{4, 1, 2}, Shape{5, 2, 3}));
 
 void nothing(ThreadFrame&, void* const*) {}
 
 TEST(Plan, SaysWhyARegionStays) {
-  Job job(2, 2);
+  Job job({2, 2});
   const auto reason = [&](std::uint32_t threads = 0) {
     return job.run(nothing, {}, threads).reason;
   };
@@ -497,7 +531,7 @@ TEST(Plan, SaysWhyARegionStays) {
 }
 
 TEST(Plan, OneRegionRunsAcrossNodesAtATime) {
-  Job job(2, 1);
+  Job job({2, 1});
   RegionRequest request;
   request.outlined = {reinterpret_cast<void*>(nothing), {}};
   const RegionPlan first = job.origin().plan_region(request);
@@ -508,7 +542,7 @@ TEST(Plan, OneRegionRunsAcrossNodesAtATime) {
 }
 
 TEST(Plan, IcvsReachTheOtherNodes) {
-  Job job(2, 1);
+  Job job({2, 1});
   job.run(nothing, {});
   job.runtime().icvs_.schedule_kind = 3;
   job.runtime().icvs_.schedule_chunk = 11;

@@ -37,9 +37,13 @@ thread_local bool ending_for_another_node = false;
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
-const char* transports_of(const base::Options& options) {
+bool nodes_share_memory(const base::Options& options) {
   // Nodes in network namespaces of their own stand for hosts, which share no memory.
-  if (options.netns || options.transport == base::Transport::kTcp) return "tcp";
+  return !options.netns && options.transport != base::Transport::kTcp;
+}
+
+const char* transports_of(const base::Options& options) {
+  if (!nodes_share_memory(options)) return "tcp";
   return options.transport == base::Transport::kShared ? "shm" : "";
 }
 
@@ -70,6 +74,11 @@ Result<std::unique_ptr<NodeProcess>> NodeProcess::start(Process& owner) {
 }
 
 Status NodeProcess::connect() {
+  if (nodes_share_memory(options())) {
+    board_ =
+        std::make_unique<MeetingBoard>(process_.membership->common_memory(), process_.space.self());
+    board_->attend(os::allowed_cores());
+  }
   auto bootstrap = fabric::connect_bootstrap(process_.membership->take_bootstrap());
   if (!bootstrap.ok()) return bootstrap.error();
   bootstrap_ = std::move(bootstrap).value();
@@ -125,7 +134,8 @@ void NodeProcess::make_node() {
     }
     settings.capacity.push_back(std::max(cores, 1u));
   }
-  node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings));
+  if (board_ != nullptr) board_->look_around(fabric_->node_count());
+  node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings), board_.get());
   sharing_ = std::make_unique<WorkSharing>(*node_);
   locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst,
                                          LockService::origin_is_home, node_->settings().watchdog);
@@ -179,8 +189,7 @@ void NodeProcess::serve() {
   // another address on each node, the control blocks of this thread and of its teams among it.
   const Status apart = os::keep_addresses_apart(process_.space.self().value * kAddressGap);
   if (!apart.ok()) abort_job(apart.error().message);
-  run_on_program_thread(
-      [](void* self) { static_cast<NodeProcess*>(self)->serve_regions(); }, this);
+  run_on_program_thread([](void* self) { static_cast<NodeProcess*>(self)->serve_regions(); }, this);
   ending_.store(true, std::memory_order_relaxed);
   source_.reset();
   if (wants_statistics()) {
@@ -297,10 +306,10 @@ bool NodeProcess::code_is_everywhere(const void* code) const {
   return process_.objects.is_from_start(code) && process_.objects.late_library() == nullptr;
 }
 
-void NodeProcess::flush_output() {
+bool NodeProcess::flush_output() {
   foreign_blocks_->flush();
-  if (source_ != nullptr) source_->flush();
   if (sink_ != nullptr) sink_->wait_written();
+  return source_ != nullptr && source_->flush();
 }
 
 void NodeProcess::publish_output() {

@@ -82,7 +82,7 @@ class NodeProcess final : public Services,
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override { adopt_locale(); }
-  void flush_output() override;
+  bool flush_output() override;
   void publish_output() override;
   ThreadCounters thread_counters() override;
   void note_pause() override;
@@ -126,6 +126,7 @@ class NodeProcess final : public Services,
   std::unique_ptr<delegate::Delegation> delegation_;
   std::unique_ptr<dsm::ForeignBlocks> foreign_blocks_;
   std::unique_ptr<dsm::Engine> engine_;
+  std::unique_ptr<MeetingBoard> board_;  // with nodes that share no memory: nullptr
   std::unique_ptr<Node> node_;
   std::unique_ptr<WorkSharing> sharing_;
   std::unique_ptr<LockService> locks_;

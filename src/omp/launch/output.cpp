@@ -79,18 +79,29 @@ void OutputSource::pump() {
   }
 }
 
-void OutputSource::flush() {
+bool OutputSource::flush() {
   std::fflush(standard_);
-  os::in_runtime_section([this] {
-    os::MutexLock lock(mutex_);
-    for (std::size_t stream = 0; stream < kStreams; ++stream) {
-      drain_locked(stream);
-      if (!line_begun_[stream]) continue;
-      line_begun_[stream] = false;
-      fabric_.send(base::kOrigin, kOutputFlush,
-                   fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}));
-    }
-  });
+  // Mostly there is nothing: one system call says so. What the other thread has just taken out of
+  // a pipe it has noted before (acquire with drain_locked's release).
+  const int pipes[] = {pipes_[0].get(), pipes_[1].get()};
+  if (os::wait_readable(pipes, 2, 0) == 0 && !has_sent_.load(std::memory_order_acquire)) {
+    return false;
+  }
+  bool sent = false;
+  os::in_runtime_section([this, &sent] { sent = flush_pipes(); });
+  return sent;
+}
+
+bool OutputSource::flush_pipes() {
+  os::MutexLock lock(mutex_);
+  for (std::size_t stream = 0; stream < kStreams; ++stream) {
+    drain_locked(stream);
+    if (!line_begun_[stream]) continue;
+    line_begun_[stream] = false;
+    fabric_.send(base::kOrigin, kOutputFlush,
+                 fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}));
+  }
+  return has_sent_.exchange(false, std::memory_order_relaxed);
 }
 
 bool OutputSource::has_buffered() const { return __fpending(standard_) != 0; }
@@ -126,6 +137,7 @@ void OutputSource::drain_locked(std::size_t stream) {
   const int pipe = pipes_[stream].get();
   // Bounded: what is written meanwhile belongs to the next call.
   std::size_t waiting = bytes_waiting(pipe);
+  if (waiting > 0) has_sent_.store(true, std::memory_order_release);  // before it is read
   while (waiting > 0) {
     const ssize_t got = read(pipe, buffer_.data(), std::min(waiting, buffer_.size()));
     if (got <= 0) return;

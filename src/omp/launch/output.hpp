@@ -72,8 +72,9 @@ class OutputSource final : public fabric::Handler {
   OutputSource& operator=(const OutputSource&) = delete;
 
   // Flushes stdout and sends what has been written. Any thread but the service thread; afterwards
-  // a message of the same thread is behind the output at the origin. About 1 µs if there is none.
-  void flush();
+  // a message of the same thread is behind the output at the origin. True: something was sent since
+  // the last call. About 1 µs if there is none.
+  bool flush();
   // Whether flush() would find something in the buffer of stdout. Some ns.
   bool has_buffered() const;
   // After flush(): returns when the origin has written what was sent. Any thread but the service
@@ -90,6 +91,7 @@ class OutputSource final : public fabric::Handler {
   void pump();
   void drain();
   void drain_locked(std::size_t stream);
+  bool flush_pipes();
 
   fabric::Fabric& fabric_;
   // Read once, before globals are managed: the variable `stdout` mostly lies in the executable
@@ -102,8 +104,10 @@ class OutputSource final : public fabric::Handler {
   // in runtime sections only.
   os::Mutex mutex_;
   std::array<bool, kStreams> line_begun_{};  // under mutex_: the last byte sent was not a newline
-  std::vector<std::byte> buffer_;            // under mutex_
-  std::uint32_t asked_ = 0;                  // under mutex_: the last kOutputAsk
+  // Since the last flush; changes under mutex_. A line that was begun and not flushed counts.
+  std::atomic<bool> has_sent_{false};
+  std::vector<std::byte> buffer_;  // under mutex_
+  std::uint32_t asked_ = 0;        // under mutex_: the last kOutputAsk
   // The last one that was answered. Release by the handler, acquire by who waits.
   std::atomic<std::uint32_t> answered_{0};
   std::thread thread_;
