@@ -193,6 +193,9 @@ class Node final : public fabric::Handler {
   std::atomic<bool> region_busy_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
+  // The last region's shares, and of how many threads; whose region it is uses them (N2).
+  std::vector<NodeShare> packed_;
+  std::uint32_t packed_threads_ = 0;
 
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;

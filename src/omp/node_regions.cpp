@@ -125,7 +125,10 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     plan.reason = SingleReason::kConcurrent;
     return plan;
   }
-  plan.shares = pack_threads(threads, settings_.capacity);
+  // Kept from region to region: what is allocated on a managed stack costs eight system calls.
+  if (threads != packed_threads_) packed_ = pack_threads(threads, settings_.capacity);
+  packed_threads_ = threads;
+  plan.shares = packed_;
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return plan;
 }

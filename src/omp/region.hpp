@@ -81,7 +81,7 @@ struct RegionRecord {
 struct RegionPlan {
   SingleReason reason = SingleReason::kNone;
   std::uint32_t threads = 0;  // to ask of the next runtime where the region stays; 0: its default
-  std::vector<NodeShare> shares;
+  std::span<const NodeShare> shares;  // the node's; as they are until the region has ended
   RegionRecord* record = nullptr;
   Nanos started = 0;
 
