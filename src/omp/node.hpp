@@ -8,6 +8,7 @@
 // bell_        | handler, after the mailbox;     | waiting threads      | BellWait (A3)
 //              | other nodes on the board        |                      |
 // records_     | forking and serving threads     | statistics           | records_mutex_
+// copyin_met_  | forking threads                 | forking threads      | relaxed: one's own order
 // N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
 // N2 At most one global region runs at a time; region_busy_ says so on the origin.
 #pragma once
@@ -191,6 +192,7 @@ class Node final : public fabric::Handler {
   Nanos lost_at_ = 0;
   std::atomic<Nanos> no_yield_until_{0};  // relaxed: a hint
   std::atomic<bool> region_busy_{false};
+  std::atomic<bool> copyin_met_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
   // The last region's shares, and of how many threads; whose region it is uses them (N2).

@@ -64,6 +64,9 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (self() != base::kOrigin) return SingleReason::kNotOnOrigin;
   if (threads == 1) return SingleReason::kOneThread;
   if (threads <= settings_.capacity[0]) return SingleReason::kFitsOneNode;
+  // A region with copyin stays here, and with it what its threads then have in their threadprivate
+  // variables. Later regions of as many threads must find that, so they stay, too.
+  if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
   LocalRuntime& local = runtime(request.abi);
   if (local.cancellation()) return SingleReason::kCancellation;
   if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
@@ -119,6 +122,9 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   show_region(*plan.record);
   const std::uint32_t threads = threads_of(request);
   plan.reason = reason_to_stay(request, threads);
+  if (plan.reason == SingleReason::kThreadLocal) {
+    copyin_met_.store(true, std::memory_order_relaxed);
+  }
   if (plan.reason != SingleReason::kNone) return plan;
   // Acquire and release: one region after the other uses the team. Partner: run_region.
   if (region_busy_.exchange(true, std::memory_order_acq_rel)) {

@@ -22,6 +22,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "OMP_CANCELLATION is on",
     "its thread runs on a stack that other nodes cannot reach",
     "it shares a thread-local variable of its thread (copyin)",
+    "a region before it used copyin, and stayed with its threads' threadprivate variables",
     "it has too many arguments",
     "it uses a construct that is not carried across nodes",
 };

@@ -28,6 +28,7 @@ enum class SingleReason : std::uint8_t {
   kCancellation,    // OMP_CANCELLATION=true
   kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
   kThreadLocal,     // an argument is in the forking thread's thread-local memory (copyin)
+  kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
   kManyArguments,   // more than kMaxRegionWords
   kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
   kCount,

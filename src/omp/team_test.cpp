@@ -516,8 +516,6 @@ TEST(Plan, SaysWhyARegionStays) {
   job.services().late_ = true;
   EXPECT_EQ(reason(), SingleReason::kLateLibrary);
   job.services().late_ = false;
-  thread_local int here = 0;
-  EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
   EXPECT_EQ(job.run(nothing, std::vector<void*>(kMaxRegionWords + 1)).reason,
             SingleReason::kManyArguments);
   enter_serialized();
@@ -526,8 +524,18 @@ TEST(Plan, SaysWhyARegionStays) {
   EXPECT_EQ(reason(), SingleReason::kNone);
   const auto records = job.origin().region_records();
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].runs, 9u);
-  EXPECT_EQ(records[0].runs_single, 6u);
+  EXPECT_EQ(records[0].runs, 8u);
+  EXPECT_EQ(records[0].runs_single, 5u);
+}
+
+// A thread of another node has not got what copyin gave to the origin's.
+TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
+  Job job(2, 2);
+  thread_local int here = 0;
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kNone);
+  EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kAfterCopyin);
+  EXPECT_EQ(job.run(nothing, {}, 2).reason, SingleReason::kFitsOneNode);
 }
 
 TEST(Plan, OneRegionRunsAcrossNodesAtATime) {

@@ -3,7 +3,6 @@
 #include <link.h>
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 #include <string_view>
 #include <vector>
@@ -84,18 +83,6 @@ bool shares_thread_local(void* data) {
   return search.found;
 }
 
-// Whether a region that uses copyin was met. Such a region stays here, and with it all threads'
-// threadprivate values, which later regions of the same size must find: so those stay as well.
-// Relaxed: set and read by forking threads; one that forks at the same time forks on its own.
-constinit std::atomic<bool> copyin_met{false};
-
-bool must_stay_with_thread_local(void* data) {
-  if (copyin_met.load(std::memory_order_relaxed)) return true;
-  if (!shares_thread_local(data)) return false;
-  copyin_met.store(true, std::memory_order_relaxed);
-  return true;
-}
-
 // Carries a region across nodes, or forks it here by fork_here(closure, threads).
 template <typename ForkHere>
 void carry_region(RegionRequest request, Outline function, void* data, ForkHere fork_here) {
@@ -103,7 +90,7 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   void* const words[1] = {data};
   request.abi = Abi::kGomp;
   request.outlined = {reinterpret_cast<void*>(function), words};
-  if (current_frame() == nullptr && must_stay_with_thread_local(data)) {
+  if (current_frame() == nullptr && shares_thread_local(data)) {
     request.must_stay = SingleReason::kThreadLocal;
   }
   if (has_own_allocator()) request.must_stay = SingleReason::kUnsupported;
