@@ -70,8 +70,8 @@ void Team::combine_local(const Reduction& reduction) {
 }
 
 void Team::combine_remote(const Reduction& reduction, bool nowait) {
-  std::vector<void*> list;
-  std::vector<std::byte> image;
+  std::vector<void*>& list = received_list_;
+  std::vector<std::byte>& image = received_image_;
   for (std::uint32_t rank = 1; rank < shares_.size(); ++rank) {
     ReductionHead head{};
     on_native_stack([&] {
@@ -109,7 +109,8 @@ void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool n
                            window.begin, window.size};
   // Copied before the fabric is entered: a page of the stack may be away, and its return must not
   // find the fabric's lock taken.
-  std::vector<std::byte> payload(reduction.list.size_bytes() + window.size);
+  std::vector<std::byte>& payload = sent_copies_;
+  on_native_stack([&] { payload.resize(reduction.list.size_bytes() + window.size); });
   std::memcpy(payload.data(), reduction.list.data(), reduction.list.size_bytes());
   std::memcpy(payload.data() + reduction.list.size_bytes(),
               reinterpret_cast<const void*>(window.begin), window.size);

@@ -164,6 +164,11 @@ class Team {
   std::uint64_t word_ = 0;
   std::uint32_t meetings_ = 0;    // barriers between nodes so far: the next one's generation
   std::uint32_t reductions_ = 0;  // the next reduction's number
+  // The leader's, kept from one reduction to the next: an allocation on a managed stack costs four
+  // system calls. Resized on native stacks.
+  std::vector<void*> received_list_;
+  std::vector<std::byte> received_image_;
+  std::vector<std::byte> sent_copies_;
   std::atomic<std::uint64_t> faults_{0};
   std::atomic<Nanos> stall_ns_{0};
   std::atomic<std::uint64_t> loops_single_{0};
