@@ -8,8 +8,8 @@ MPI_Barrier; an empty region 2 x the round trip that it cannot do without (8 byt
 between two processes), a region with a reduction 2 x that and MPI_Allreduce together.
 
 Prints for each construct the median and the MAD (median absolute deviation) of the rounds' medians
-in microseconds, the same of its peer, and the median of the ratios of each round. --json FILE writes
-the same. mpirun binds its processes to cores as long as there are enough; beyond that both share
+in microseconds, the same of its peer, and the median of the ratios of each round. --json FILE
+writes the same. mpirun binds its processes to cores while there are enough; beyond that both share
 them.
 """
 
@@ -32,14 +32,15 @@ PEERS = {"barrier": (["barrier"], 1.0), "region": (["round_trip"], 2.0),
 def build(source, compiler, folder):
     folder.mkdir(parents=True, exist_ok=True)
     out = folder / f"{source}-{compiler}"
-    subprocess.run([*COMPILERS[compiler], "-O2", str(HERE / f"{source}.c"), "-o", str(out)], check=True)
+    command = [*COMPILERS[compiler], "-O2", str(HERE / f"{source}.c"), "-o", str(out)]
+    subprocess.run(command, check=True)
     return out
 
 
 def run(command, environment, timeout):
     """Name -> microseconds; a program that fails is an error of the run."""
-    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True,
-                          timeout=timeout)
+    done = subprocess.run(command, env={**os.environ, **environment}, capture_output=True,
+                          text=True, timeout=timeout)
     if done.returncode != 0:
         raise RuntimeError(f"{shlex.join(map(str, command))}: exit {done.returncode}: "
                            f"{(done.stdout + done.stderr).strip()[-400:]}")
@@ -68,7 +69,8 @@ def measure(nodes, compiler, options):
         other = [sum(two[part] for part in parts) for _, two, _ in rounds]
         result[construct] = {
             "us": summary(mine), "peer": " + ".join(parts), "peer_us": summary(other),
-            "ratio": statistics.median(left / right for left, right in zip(mine, other)), "aim": aim}
+            "ratio": statistics.median(left / right for left, right in zip(mine, other)),
+            "aim": aim}
     return result
 
 
@@ -76,16 +78,18 @@ def print_result(result):
     print(f"{result['nodes']} nodes, {result['compiler']}, load up to {result['load']:.1f}")
     for construct in PEERS:
         one = result[construct]
-        print(f"  {construct:10} median {one['us']['median']:9.3f} us  MAD {one['us']['mad']:8.3f}  "
-              f"min {one['us']['min']:9.3f}  n {one['us']['n']}  {one['peer']} "
-              f"{one['peer_us']['median']:.3f} us  MAD {one['peer_us']['mad']:.3f}  "
+        mine, peer = one["us"], one["peer_us"]
+        print(f"  {construct:10} median {mine['median']:9.3f} us  MAD {mine['mad']:8.3f}  "
+              f"min {mine['min']:9.3f}  n {mine['n']}  "
+              f"{one['peer']} {peer['median']:.3f} us  MAD {peer['mad']:.3f}  "
               f"x{one['ratio']:.2f}  aim x{one['aim']:.1f}", flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description="Constructs on several nodes against MPI.")
     parser.add_argument("--launcher", default="amasia run -n {nodes}")
-    parser.add_argument("--mpirun", default="mpirun --allow-run-as-root --oversubscribe -np {nodes}")
+    parser.add_argument("--mpirun",
+                        default="mpirun --allow-run-as-root --oversubscribe -np {nodes}")
     parser.add_argument("--nodes", default="2,4,8")
     parser.add_argument("--compilers", default="clang,gcc")
     parser.add_argument("--rounds", type=int, default=7)
