@@ -530,7 +530,7 @@ TEST(Plan, SaysWhyARegionStays) {
 
 // A thread of another node has not got what copyin gave to the origin's.
 TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
-  Job job(2, 2);
+  Job job({2, 2});
   thread_local int here = 0;
   EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kNone);
   EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
