@@ -123,7 +123,7 @@ std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric, Nanos watchd
   return std::make_unique<NodeDelegation>(fabric, watchdog);
 }
 
-Status delegate_this_thread(Delegation& delegation, bool is_origin,
+Status delegate_all_threads(Delegation& delegation, bool is_origin,
                             std::span<const os::AddressRange> managed) {
   trapping_delegation.store(&delegation, std::memory_order_release);
   std::vector<os::DescriptorCall> descriptor_calls;

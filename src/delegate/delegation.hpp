@@ -38,11 +38,11 @@ class Delegation {
 // Waits that take longer than `watchdog` go to the log; 0: none do.
 std::unique_ptr<Delegation> make_delegation(fabric::Fabric& fabric, Nanos watchdog = 0);
 
-// From here on, this thread and those it starts ask `delegation` where the kernel would be wrong:
+// From here on, all threads of this process ask `delegation` where the kernel would be wrong:
 // futexes on `managed` on every node, and on nodes other than the origin the program's descriptors.
 // Call it on the thread that will run the program (origin) or serve regions (other nodes), after
 // the OpenMP runtime has read its files. `delegation` must live until the process ends.
-Status delegate_this_thread(Delegation& delegation, bool is_origin,
+Status delegate_all_threads(Delegation& delegation, bool is_origin,
                             std::span<const os::AddressRange> managed);
 
 }  // namespace amasia::delegate

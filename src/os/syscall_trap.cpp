@@ -157,6 +157,13 @@ void on_sigsys(int, siginfo_t* info, void* context) {
   errno = saved_errno;
 }
 
+// 0 or errno. A thread that has got a filter of its own meanwhile stands in the way of all: EBUSY.
+int filter_all_threads(const sock_fprog& program) {
+  const long refused = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC,
+                               &program);
+  return refused == 0 ? 0 : refused > 0 ? EBUSY : errno;
+}
+
 Status install_handler(TrapHandler handler) {
   TrapHandler previous = nullptr;
   if (!trap_handler.compare_exchange_strong(previous, handler, std::memory_order_release)) {
@@ -181,14 +188,14 @@ Status install_syscall_trap(const TrapRules& rules, TrapHandler handler) {
   AMASIA_CHECK(filter.size() <= BPF_MAXINSNS, "a filter has at most 4096 instructions");
   const sock_fprog program{static_cast<unsigned short>(filter.size()), filter.data()};
   // An administrator needs no promise that privileges will not grow; anyone else does.
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0) return base::ok();
-  if (errno != EACCES) return base::errno_error(errno, "seccomp(SECCOMP_SET_MODE_FILTER)");
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-    return base::errno_error(errno, "prctl(PR_SET_NO_NEW_PRIVS)");
+  int refused = filter_all_threads(program);
+  if (refused == EACCES) {
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+      return base::errno_error(errno, "prctl(PR_SET_NO_NEW_PRIVS)");
+    }
+    refused = filter_all_threads(program);
   }
-  if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0) {
-    return base::errno_error(errno, "seccomp(SECCOMP_SET_MODE_FILTER)");
-  }
+  if (refused != 0) return base::errno_error(refused, "seccomp(SECCOMP_SET_MODE_FILTER)");
   return base::ok();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Catches chosen system calls of this thread, and of those that it starts from now on, and lets the
-// process answer them itself: seccomp with SECCOMP_RET_TRAP, and a SIGSYS handler that writes the
+// Catches chosen system calls of all threads of this process, and lets the process answer them
+// itself: seccomp with SECCOMP_RET_TRAP, and a SIGSYS handler that writes the
 // result where the kernel would have. It sees the calls that the C library makes inside itself,
 // which no interposed symbol does.
 #pragma once
@@ -46,11 +46,12 @@ struct TrapRules {
   std::span<const int> calls;
 };
 
-// Installs handler and filter for this thread and its future ones. Only calls that this process's C
-// library makes are looked at. The filter outlives exec, so that in what the thread executes it is
-// without effect as long as the C library lies elsewhere there: addresses must be randomised, or
-// nothing executed. Fails with errno where seccomp
-// is refused; sets no_new_privs if it must. One handler a process: another one is a bug.
+// Installs handler and filter for all threads, those that are there already among them: an OpenMP
+// runtime may have started some before main. Only calls that this process's C library makes are
+// looked at. The filter outlives exec, so that in what the thread executes it is without effect as
+// long as the C library lies elsewhere there: addresses must be randomised, or nothing executed.
+// Fails with errno where seccomp is refused; sets no_new_privs if it must. One handler a process:
+// another one is a bug.
 Status install_syscall_trap(const TrapRules& rules, TrapHandler handler);
 
 // Makes a system call that no filter of ours catches, since it does not come from the C library.

@@ -3,6 +3,7 @@
 #include "os/syscall_trap.hpp"
 
 #include "os/process.hpp"
+#include "os/thread.hpp"
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -12,9 +13,11 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -72,6 +75,23 @@ TEST(SyscallTrap, CatchesDescriptorsWithinBoundsAndTheWorkingDirectory) {
     if (openat(AT_FDCWD, "/", O_RDONLY) != O_RDONLY) return 5;
     if (mmap(nullptr, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) == MAP_FAILED) return 6;
     return 0;
+  }), 0);
+}
+
+// An OpenMP runtime may have started threads before the filter was there.
+TEST(SyscallTrap, CatchesCallsOfThreadsThatAreThereAlready) {
+  EXPECT_EQ(in_child([] {
+    std::atomic<bool> installed{false};
+    std::atomic<bool> caught{false};
+    std::thread earlier([&] {
+      while (!installed.load()) yield_core();
+      caught.store(read(99, nullptr, 0) == kMark);
+    });
+    const std::array<DescriptorCall, 1> calls{DescriptorCall{SYS_read, 99, 99}};
+    const bool ok = install_syscall_trap({.descriptor_calls = calls}, answer_with_mark).ok();
+    installed.store(true);
+    earlier.join();
+    return ok && caught.load() ? 0 : 1;
   }), 0);
 }
 

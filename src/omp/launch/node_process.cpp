@@ -178,7 +178,7 @@ Status NodeProcess::delegate_calls() {
   for (const dsm::AddressRange& range : globals.value()) {
     managed.push_back({range.begin, range.end});
   }
-  const Status caught = delegate::delegate_this_thread(*delegation_, origin_, managed);
+  const Status caught = delegate::delegate_all_threads(*delegation_, origin_, managed);
   process_.catches_calls = caught.ok();
   return caught;
 }
