@@ -106,6 +106,11 @@ class Node final : public fabric::Handler {
   // stack.
   void await_end();
 
+  // Whether a region runs across nodes. On the origin, any thread.
+  bool in_region() const { return region_busy_.load(std::memory_order_acquire); }
+  // On another node: the origin called shutdown(), be it in a region. Any thread.
+  bool told_to_end() const { return mailbox_.has_serve_end(); }
+
   // A peer is gone: whoever waits ends the job, unless that turns out to have been the cause. On
   // the polling thread.
   void peer_lost(NodeId peer, std::string_view why);

@@ -215,6 +215,8 @@ void NodeProcess::end_in_order() {
   process_.membership->finishing();
   node_->shutdown();
   if (wants_statistics()) report_statistics();
+  // exit() in a region: its other threads still use the rest, which goes with the process.
+  if (node_->in_region()) return;
   engine_->shutdown();
   fabric_.reset();
 }
@@ -359,6 +361,8 @@ void NodeProcess::abort_job(std::string_view why) {
 
 void NodeProcess::on_peer_lost(NodeId peer, std::string_view why) {
   if (ending_.load(std::memory_order_relaxed)) return;
+  // After exit() in a region: no loss, and the launcher ends those who wait for the origin.
+  if (node_->told_to_end()) return;
   node_->peer_lost(peer, why);
 }
 
