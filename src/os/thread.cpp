@@ -42,10 +42,10 @@ void* run_thread(void* start) {
 
 Result<Thread> Thread::start(void (*body)(void*), void* argument) {
   auto start = std::make_unique<Start>(Start{body, argument});
-  const unsigned long saved = change_signals(SIG_BLOCK, ~0UL);  // inherited by the new thread
+  const unsigned long saved = block_signals();  // inherited by the new thread
   pthread_t handle{};
   const int reason = ::pthread_create(&handle, nullptr, run_thread, start.get());
-  change_signals(SIG_SETMASK, saved);
+  restore_signals(saved);
   if (reason != 0) return base::errno_error(reason, "cannot start a thread of the runtime");
   static_cast<void>(start.release());  // the thread's now
   Thread thread;

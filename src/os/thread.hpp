@@ -49,7 +49,8 @@ inline void pause_core() noexcept { __builtin_ia32_pause(); }
 // Gives the core to another thread that is ready to run, if there is one.
 void yield_core() noexcept;
 
-// Blocks all signals but those that report a fault of the thread itself; returns the set to give
+// Blocks all signals but those that report a fault of the thread itself, or a system call that is
+// caught (syscall_trap.hpp), for which a blocked one would be the end; returns the set to give
 // back to restore_signals.
 unsigned long block_signals() noexcept;
 void restore_signals(unsigned long saved) noexcept;
