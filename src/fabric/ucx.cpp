@@ -48,6 +48,10 @@ struct Peer {
   bool reported = false;                      // its loss
   bool said_farewell = false;                 // it has taken in this node's goodbye
   bool failed = false;                        // its connection
+  // Whether its farewell is still to come.
+  bool may_answer() const {
+    return !said_farewell && !failed && channel.state() != ChannelState::kLost;
+  }
   std::string failure;                        // of its connection, not yet its loss
 };
 
@@ -472,12 +476,8 @@ UcxFabric::~UcxFabric() {
 // A connection that this node ends takes with it what the peer has not taken in yet.
 void UcxFabric::await_farewells(std::uint64_t staying) {
   const Nanos deadline = os::monotonic_now() + kLeaveTimeout;
-  const auto is_awaited = [&](std::size_t node) {
-    return (staying >> node & 1) != 0 && !peers_[node]->said_farewell && !peers_[node]->failed &&
-           peers_[node]->channel.state() != ChannelState::kLost;
-  };
   for (std::size_t node = 0; node < peers_.size();) {
-    if (!is_awaited(node)) {
+    if ((staying >> node & 1) == 0 || !peers_[node]->may_answer()) {
       ++node;
       continue;
     }
@@ -485,7 +485,9 @@ void UcxFabric::await_farewells(std::uint64_t staying) {
     if (left <= 0) return;
     const bool moved = take_step();
     drop_inbox();
-    if (!moved && is_awaited(node) && port_->arm()) os::wait_readable(&descriptor_, 1, left);
+    if (!moved && peers_[node]->may_answer() && port_->arm()) {
+      os::wait_readable(&descriptor_, 1, left);
+    }
   }
 }
 
