@@ -23,6 +23,7 @@
 #include "dsm/address_space.hpp"
 #include "dsm/deadlines.hpp"
 #include "dsm/engine.hpp"
+#include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
 #include "dsm/page_message.hpp"
 #include "dsm/page_uses.hpp"
@@ -119,6 +120,7 @@ class Coherence {
   os::ReservedArray<protocol::CachePage> pages_;
   os::ReservedArray<protocol::DirectoryEntry> directory_;  // entries of pages whose home is here
   Outbox outbox_;
+  MigratoryPages migratory_;
   ReadAhead read_ahead_;
   Deadlines deadlines_;
   PageUses uses_;
