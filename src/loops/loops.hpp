@@ -14,3 +14,4 @@
 #include "loops/schedule.hpp"
 #include "loops/space.hpp"
 #include "loops/static_share.hpp"
+#include "loops/turns.hpp"

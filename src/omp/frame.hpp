@@ -33,9 +33,15 @@ struct ThreadLoop {
   std::uint64_t unit = 1;        // kmpc: iterations that are handed out together (simd)
   std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
   std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
-  void* slot = nullptr;          // WorkSharing's
+  void* slot = nullptr;          // WorkSharing's or, of an ordered loop, Turns'
   bool passed_down = false;      // the next runtime hands it out, to the origin's threads only
   bool elsewhere = false;        // it does, and this thread is not on the origin: no iterations
+  // Of an ordered loop (turns.hpp): the chunk under way, in how many of its iterations the ordered
+  // part is over, and whether the thread has yet to pass the turn on.
+  bool ordered = false;
+  bool has_turn_to_pass = false;
+  std::uint64_t ordered_parts = 0;
+  loops::Iterations chunk;
 };
 
 // One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but

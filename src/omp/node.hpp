@@ -36,12 +36,15 @@
 namespace amasia::omp {
 
 class LockService;  // locks and critical sections across nodes
+class Turns;        // loops with ordered parts
 class WorkSharing;  // loops that are handed out at run time
 
 // 0x200-0x23f is Node's own; 0x240-0x27f WorkSharing's, 0x280-0x2bf LockService's.
+// Those of the constructs that order iterations follow.
 inline constexpr fabric::MessageType kTeamFirst = 0x200, kTeamLast = 0x23f;
 inline constexpr fabric::MessageType kWorkSharingFirst = 0x240, kWorkSharingLast = 0x27f;
 inline constexpr fabric::MessageType kLocksFirst = 0x280, kLocksLast = 0x2bf;
+inline constexpr fabric::MessageType kTurnMessage = 0x2c0;
 
 struct NodeSettings {
   // Threads that each node takes before the next one is used; one entry per node, each > 0.
@@ -68,6 +71,7 @@ class Node final : public fabric::Handler {
   void set_runtime(Abi abi, LocalRuntime& runtime);
   void set_locks(LockService* locks) { locks_ = locks; }
   void set_work_sharing(WorkSharing* sharing) { work_sharing_ = sharing; }
+  void set_turns(Turns* turns) { turns_ = turns; }
 
   NodeId self() const { return fabric_.self(); }
   std::uint32_t node_count() const { return fabric_.node_count(); }
@@ -77,6 +81,7 @@ class Node final : public fabric::Handler {
   LocalRuntime& runtime(Abi abi) const { return *runtimes_[static_cast<std::size_t>(abi)]; }
   LockService* locks() const { return locks_; }
   WorkSharing* work_sharing() const { return work_sharing_; }
+  Turns* turns() const { return turns_; }
   Team& team() { return team_; }
   // The sum of all nodes' capacities: how many threads a region has that asks for nothing.
   std::uint32_t default_threads() const { return default_threads_; }
@@ -124,7 +129,7 @@ class Node final : public fabric::Handler {
   // so (LongWait): `what`, and which node it waits for, if it is one.
   template <typename Ready>
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
-  // After a handler changed what a thread may wait for. Handlers only.
+  // After a handler, or another thread of the node, changed what a thread may wait for.
   void wake();
 
   void on_message(const fabric::Incoming& message) override;
@@ -186,6 +191,7 @@ class Node final : public fabric::Handler {
   std::array<LocalRuntime*, kAbis> runtimes_{};
   LockService* locks_ = nullptr;
   WorkSharing* work_sharing_ = nullptr;
+  Turns* turns_ = nullptr;
   Team team_;
   Mailbox mailbox_;
 

@@ -6,6 +6,7 @@
 
 #include "omp/omp.hpp"
 #include "omp/real.hpp"
+#include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
 
 #define AMASIA_ENTRY extern "C" __attribute__((visibility("default")))
@@ -32,10 +33,12 @@ loops::ScheduleRequest runtime_schedule();
 void enter_combined(ThreadFrame& frame, const Combined& combined);
 void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
                 std::uint64_t end);
+void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
+                        loops::ScheduleRequest schedule, std::uint64_t end);
 void begin_sections(ThreadFrame& frame, std::uint32_t count);
 
-// A loop or sections construct that libgomp hands out, to the origin's threads only: ordered and
-// doacross loops. True on those; the others get no iteration.
+// A loop that libgomp hands out, to the origin's threads only: doacross loops. True on those; the
+// others get no iteration.
 bool pass_down_construct(ThreadFrame& frame);
 
 // The process's GOMP runtime for Node::set_runtime.

@@ -24,7 +24,7 @@ inline loops::ScheduleRequest schedule_of(long number, std::uint64_t chunk) {
 template <typename T>
 bool next_chunk(ThreadFrame& frame, T* begin, T* end) {
   loops::Iterations range;
-  if (!frame.team->node().work_sharing()->next(frame, range)) return false;
+  if (!next_iterations(frame, range)) return false;
   const loops::Space& space = frame.loop.space;
   *begin = loops::value_at<T>(space, range.begin);
   *end = range.end == space.count ? static_cast<T>(loop_end)
@@ -38,10 +38,21 @@ inline void begin_long(ThreadFrame& frame, long start, long end, long step,
              static_cast<std::uint64_t>(end));
 }
 
+inline void begin_ordered_long(ThreadFrame& frame, long start, long end, long step,
+                               loops::ScheduleRequest schedule) {
+  begin_ordered_loop(frame, loops::space_until(start, end, step), schedule,
+                     static_cast<std::uint64_t>(end));
+}
+
 using Ull = unsigned long long;
 inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
                       loops::ScheduleRequest schedule) {
   begin_loop(frame, loops::space_until(start, end, up, step), schedule, end);
+}
+
+inline void begin_ordered_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
+                              loops::ScheduleRequest schedule) {
+  begin_ordered_loop(frame, loops::space_until(start, end, up, step), schedule, end);
 }
 
 // A chunk size of `long`; libgomp takes anything below 1 as not given.

@@ -13,6 +13,12 @@ void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRe
   frame.team->node().work_sharing()->begin(frame, space, schedule);
 }
 
+void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
+                        loops::ScheduleRequest schedule, std::uint64_t end) {
+  loop_end = end;
+  frame.team->node().turns()->begin(frame, space, schedule);
+}
+
 bool pass_down_construct(ThreadFrame& frame) {
   frame.loop = ThreadLoop{};
   frame.loop.passed_down = frame.team->on_origin();
@@ -78,27 +84,28 @@ AMASIA_LOOP_RUNTIME_START(runtime)
 AMASIA_LOOP_RUNTIME_START(nonmonotonic_runtime)
 AMASIA_LOOP_RUNTIME_START(maybe_nonmonotonic_runtime)
 
-// Ordered loops: who is next in order is known on one node only, so the origin's threads have them.
-#define AMASIA_LOOP_ORDERED_START(NAME)                                                         \
+#define AMASIA_LOOP_ORDERED_START(NAME, KIND)                                                   \
   AMASIA_ENTRY bool GOMP_loop_ordered_##NAME##_start(long start, long end, long step,           \
                                                      long chunk, long* first, long* last) {     \
     static constinit Real<bool(long, long, long, long, long*, long*)> real{                     \
         "GOMP_loop_ordered_" #NAME "_start"};                                                   \
     ThreadFrame* const frame = current_frame();                                                 \
-    if (frame != nullptr && !pass_down_construct(*frame)) return false;                         \
-    return real(start, end, step, chunk, first, last);                                          \
+    if (frame == nullptr) return real(start, end, step, chunk, first, last);                    \
+    begin_ordered_long(*frame, start, end, step, {loops::ScheduleKind::KIND, chunk_of(chunk)}); \
+    return next_chunk(*frame, first, last);                                                     \
   }
-AMASIA_LOOP_ORDERED_START(static)
-AMASIA_LOOP_ORDERED_START(dynamic)
-AMASIA_LOOP_ORDERED_START(guided)
+AMASIA_LOOP_ORDERED_START(static, kStatic)
+AMASIA_LOOP_ORDERED_START(dynamic, kDynamic)
+AMASIA_LOOP_ORDERED_START(guided, kGuided)
 
 AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long step, long* first,
                                                   long* last) {
   static constinit Real<bool(long, long, long, long*, long*)> real{
       "GOMP_loop_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
-  if (frame != nullptr && !pass_down_construct(*frame)) return false;
-  return real(start, end, step, first, last);
+  if (frame == nullptr) return real(start, end, step, first, last);
+  begin_ordered_long(*frame, start, end, step, runtime_schedule());
+  return next_chunk(*frame, first, last);
 }
 
 #define AMASIA_LOOP_DOACROSS_START(NAME)                                                        \
@@ -150,8 +157,8 @@ AMASIA_ENTRY bool GOMP_loop_ordered_start(long start, long end, long step, long 
     return real(start, end, step, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  if (!pass_down_construct(*frame)) return false;
-  return real(start, end, step, schedule, chunk, first, last, nullptr, nullptr);
+  begin_ordered_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)));
+  return next_chunk(*frame, first, last);
 }
 
 AMASIA_ENTRY bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, long schedule,

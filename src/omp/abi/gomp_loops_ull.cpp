@@ -45,26 +45,28 @@ AMASIA_ULL_RUNTIME_START(runtime)
 AMASIA_ULL_RUNTIME_START(nonmonotonic_runtime)
 AMASIA_ULL_RUNTIME_START(maybe_nonmonotonic_runtime)
 
-#define AMASIA_ULL_ORDERED_START(NAME)                                                          \
+#define AMASIA_ULL_ORDERED_START(NAME, KIND)                                                    \
   AMASIA_ENTRY bool GOMP_loop_ull_ordered_##NAME##_start(bool up, Ull start, Ull end, Ull step, \
                                                          Ull chunk, Ull* first, Ull* last) {    \
     static constinit Real<bool(bool, Ull, Ull, Ull, Ull, Ull*, Ull*)> real{                     \
         "GOMP_loop_ull_ordered_" #NAME "_start"};                                               \
     ThreadFrame* const frame = current_frame();                                                 \
-    if (frame != nullptr && !pass_down_construct(*frame)) return false;                         \
-    return real(up, start, end, step, chunk, first, last);                                      \
+    if (frame == nullptr) return real(up, start, end, step, chunk, first, last);                \
+    begin_ordered_ull(*frame, up, start, end, step, {loops::ScheduleKind::KIND, chunk});        \
+    return next_chunk(*frame, first, last);                                                     \
   }
-AMASIA_ULL_ORDERED_START(static)
-AMASIA_ULL_ORDERED_START(dynamic)
-AMASIA_ULL_ORDERED_START(guided)
+AMASIA_ULL_ORDERED_START(static, kStatic)
+AMASIA_ULL_ORDERED_START(dynamic, kDynamic)
+AMASIA_ULL_ORDERED_START(guided, kGuided)
 
 AMASIA_ENTRY bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull end, Ull step,
                                                       Ull* first, Ull* last) {
   static constinit Real<bool(bool, Ull, Ull, Ull, Ull*, Ull*)> real{
       "GOMP_loop_ull_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
-  if (frame != nullptr && !pass_down_construct(*frame)) return false;
-  return real(up, start, end, step, first, last);
+  if (frame == nullptr) return real(up, start, end, step, first, last);
+  begin_ordered_ull(*frame, up, start, end, step, runtime_schedule());
+  return next_chunk(*frame, first, last);
 }
 
 #define AMASIA_ULL_DOACROSS_START(NAME)                                                         \
@@ -116,8 +118,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull s
     return real(up, start, end, step, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  if (!pass_down_construct(*frame)) return false;
-  return real(up, start, end, step, schedule, chunk, first, last, nullptr, nullptr);
+  begin_ordered_ull(*frame, up, start, end, step, schedule_of(schedule, chunk));
+  return next_chunk(*frame, first, last);
 }
 
 AMASIA_ENTRY bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts, long schedule,

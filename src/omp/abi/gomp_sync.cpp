@@ -128,8 +128,19 @@ AMASIA_ENTRY void GOMP_scope_start(std::uintptr_t* reductions) {
   begin_shared_state(*frame, reductions, nullptr);
 }
 
-// Only threads that have iterations of an ordered loop come here: the origin's, whose loop libgomp
-// hands out. So ordered needs nothing of its own.
+AMASIA_ENTRY void GOMP_ordered_start() {
+  static constinit Real<void()> real{"GOMP_ordered_start"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->node().turns()->enter(*frame);
+}
+
+AMASIA_ENTRY void GOMP_ordered_end() {
+  static constinit Real<void()> real{"GOMP_ordered_end"};
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real();
+  frame->team->node().turns()->leave(*frame);
+}
 
 AMASIA_ENTRY void GOMP_critical_start() {
   static constinit Real<void()> real{"GOMP_critical_start"};

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
 
 namespace amasia::omp::kmpc {
@@ -132,6 +133,9 @@ std::int32_t plain_kind(std::int32_t schedule) {
   return kind > kNoMergeLower ? kind - kNoMergeLower + kLower : kind;
 }
 
+// Schedules of loops with ordered parts are the same ones at a third base.
+bool is_ordered(std::int32_t plain) { return plain > kOrderedLower && plain < kOrderedUpper; }
+
 // What a dispatched loop asks for. Chunks are made of `unit` iterations (a vector's length), the
 // last one aside.
 struct Dispatch {
@@ -195,13 +199,19 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
     return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
   }
   const std::int32_t kind = plain_kind(schedule);
-  if (kind >= kOrderedLower || frame->in_doacross) {
+  if (is_ordered(kind)) {
+    const Dispatch dispatch = dispatch_of(kind - kOrderedLower + kLower, chunk);
+    const loops::Space space = loops::space_through<T>(lower, upper, step);
+    frame->team->node().turns()->begin(*frame, space, dispatch.schedule);
+    frame->loop.iterations = space.count;
+    return;
+  }
+  if (frame->in_doacross) {
     // The order of iterations is the next runtime's to keep: its threads, on the origin, get all.
     frame->loop = ThreadLoop{};
     frame->loop.passed_down = true;
     frame->loop.elsewhere = !frame->team->on_origin();
     if (frame->loop.elsewhere) return;
-    if (frame->global_id == 0 && !frame->in_doacross) frame->team->count_single_loop();
     const HideFrame hide;
     return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
   }
@@ -227,7 +237,7 @@ std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::i
     return real.dispatch_next(place, gtid, last, lower, upper, stride);
   }
   loops::Iterations range;
-  if (!frame->team->node().work_sharing()->next(*frame, range)) return 0;
+  if (!next_iterations(*frame, range)) return 0;
   const bool is_last = range.end == loop.space.count;
   const std::uint64_t end = is_last ? loop.iterations : range.end * loop.unit;
   if (last != nullptr) *last = is_last ? 1 : 0;

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/turns.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {
@@ -190,16 +191,16 @@ AMASIA_ENTRY void __kmpc_end_reduce_nowait(Place place, Gtid gtid, Critical* loc
   frame->team->reduce_end(*frame, true);
 }
 
-// Loops with ordered parts are handed out by the next runtime to the origin's threads only, so
-// these have its state.
 AMASIA_ENTRY void __kmpc_ordered(Place place, Gtid gtid) {
-  const HideFrame hide;
-  real_ordered(place, gtid);
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real_ordered(place, gtid);
+  frame->team->node().turns()->enter(*frame);
 }
 
 AMASIA_ENTRY void __kmpc_end_ordered(Place place, Gtid gtid) {
-  const HideFrame hide;
-  real_end_ordered(place, gtid);
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real_end_ordered(place, gtid);
+  frame->team->node().turns()->leave(*frame);
 }
 
 // A fence is a fence on every node; the memory below is sequentially consistent.

@@ -23,6 +23,7 @@
 #include "omp/abi/runtimes.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/omp.hpp"
+#include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -86,9 +87,11 @@ class EmulatedNode {
         services_(fabric),
         node_(fabric, services_, settings),
         sharing_(node_),
+        turns_(node_),
         locks_(fabric, services_, kLocksFirst) {
     set_runtimes(node_);
     node_.set_work_sharing(&sharing_);
+    node_.set_turns(&turns_);
     node_.set_locks(&locks_);
   }
 
@@ -110,6 +113,7 @@ class EmulatedNode {
   EmulatedServices services_;
   Node node_;
   WorkSharing sharing_;
+  Turns turns_;
   LockService locks_;
 };
 

@@ -137,10 +137,12 @@ void NodeProcess::make_node() {
   if (board_ != nullptr) board_->look_around(fabric_->node_count());
   node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings), board_.get());
   sharing_ = std::make_unique<WorkSharing>(*node_);
+  turns_ = std::make_unique<Turns>(*node_);
   locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst,
                                          LockService::origin_is_home, node_->settings().watchdog);
   set_runtimes(*node_);
   node_->set_work_sharing(sharing_.get());
+  node_->set_turns(turns_.get());
   node_->set_locks(locks_.get());
 }
 

@@ -20,6 +20,7 @@
 #include "omp/locks/lock_service.hpp"
 #include "omp/node.hpp"
 #include "omp/services.hpp"
+#include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -129,6 +130,7 @@ class NodeProcess final : public Services,
   std::unique_ptr<MeetingBoard> board_;  // with nodes that share no memory: nullptr
   std::unique_ptr<Node> node_;
   std::unique_ptr<WorkSharing> sharing_;
+  std::unique_ptr<Turns> turns_;
   std::unique_ptr<LockService> locks_;
   std::unique_ptr<OutputSource> source_;  // not on the origin
   std::unique_ptr<OutputSink> sink_;      // on the origin
