@@ -98,6 +98,21 @@ void* GivenCopies::translate(void* address) const {
   return address;
 }
 
+void GivenCopies::keep() {
+  for (std::size_t i = 0; i < image_count_; ++i) {
+    const auto* const shared = reinterpret_cast<const std::byte*>(images_[i].shared);
+    kept_.emplace_back(shared, shared + (images_[i].end - images_[i].begin));
+  }
+}
+
+bool GivenCopies::kept() const {
+  for (std::size_t i = 0; i < kept_.size(); ++i) {
+    const auto* const shared = reinterpret_cast<const std::byte*>(images_[i].shared);
+    if (std::memcmp(shared, kept_[i].data(), kept_[i].size()) != 0) return false;
+  }
+  return true;
+}
+
 void GivenCopies::take(Services& services, PrivateList to,
                        void (*copy)(void* to, void* from)) const {
   copy(to.data, data_);

@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "base/base.hpp"
 #include "omp/services.hpp"
@@ -44,6 +45,10 @@ class GivenCopies {
   // What is there for other nodes: the list or window itself if it has no thread-local addresses.
   void* list() const { return data_; }
 
+  // On the giver: remembers what it gives; and whether others have left it as it was.
+  void keep();
+  bool kept() const;
+
   // On a thread of another node: copies to its variables by copy(to, from).
   void take(Services& services, PrivateList to, void (*copy)(void* to, void* from)) const;
 
@@ -66,6 +71,7 @@ class GivenCopies {
   Image images_[kMaxImages];
   std::size_t image_count_ = 0;
   void** list_ = nullptr;  // shared, when there are images and a list
+  std::vector<std::vector<std::byte>> kept_;  // of each image
 };
 
 }  // namespace amasia::omp

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
+#include "omp/copied_in.hpp"
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "os/os.hpp"
@@ -64,8 +66,8 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (self() != base::kOrigin) return SingleReason::kNotOnOrigin;
   if (threads == 1) return SingleReason::kOneThread;
   if (threads <= settings_.capacity[0]) return SingleReason::kFitsOneNode;
-  // A region with copyin stays here, and with it what its threads then have in their threadprivate
-  // variables. Later regions of as many threads must find that, so they stay, too.
+  // A region that shares a thread-local variable stays here, and with it what its threads then have
+  // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
   if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
   LocalRuntime& local = runtime(request.abi);
   if (local.cancellation()) return SingleReason::kCancellation;
@@ -75,7 +77,8 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   // The words stand on the forking thread's stack or in its argument area.
   if (!services_.is_managed(__builtin_frame_address(0))) return SingleReason::kUnmanagedStack;
   for (void* const word : request.outlined.words) {
-    if (services_.is_thread_local(word)) return SingleReason::kThreadLocal;
+    const bool shared = services_.is_thread_local(word);
+    if (shared && request.copied_in.empty()) return SingleReason::kThreadLocal;
   }
   return SingleReason::kNone;
 }
@@ -156,6 +159,8 @@ void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
   AMASIA_CHECK(plan.global() && self() == base::kOrigin, "regions begin on the origin");
   {
     const PlaceScope place;
+    std::optional<CopiedIn> copied;
+    if (!request.copied_in.empty()) copied.emplace(services_, request.copied_in);
     on_native_stack([&] {
       start_region(request, plan);
       team_.run();
@@ -187,7 +192,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
     const WireShare wire{share.node.value, share.threads};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
-  append(tail, request.outlined.words);
+  append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
   append(tail, request.extra);
   if (icvs.dynamic != 0) local.set_dynamic(false);
   team_.begin({.region = region,

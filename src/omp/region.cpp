@@ -21,8 +21,8 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "its code is in a library that was loaded after the start",
     "OMP_CANCELLATION is on",
     "its thread runs on a stack that other nodes cannot reach",
-    "it shares a thread-local variable of its thread (copyin)",
-    "a region before it used copyin, and stayed with its threads' threadprivate variables",
+    "it shares a thread-local variable of its thread",
+    "a region before it stayed for that, and with it its threads' threadprivate variables",
     "it has too many arguments",
     "it uses a construct that is not carried across nodes",
 };

@@ -27,7 +27,7 @@ enum class SingleReason : std::uint8_t {
   kLateLibrary,     // its code is in a library that other nodes have not loaded
   kCancellation,    // OMP_CANCELLATION=true
   kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
-  kThreadLocal,     // an argument is in the forking thread's thread-local memory (copyin)
+  kThreadLocal,     // it shares a thread-local variable, and not by copyin
   kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
   kManyArguments,   // more than kMaxRegionWords
   kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
@@ -53,6 +53,10 @@ struct RegionRequest {
   std::uint32_t threads = 0;       // num_threads clause; 0: the ICV
   std::int32_t proc_bind = 0;      // proc_bind clause in the ABI's own coding; 0: none
   SingleReason must_stay = SingleReason::kNone;
+  // Where the addresses of the forking thread's thread-local variables stand that the region copies
+  // in (copied_in.hpp): in what the words point to, or in the words for other nodes.
+  std::span<void** const> copied_in;
+  std::span<void* const> words_elsewhere;  // empty: the same as here
   // Further bytes that the ABI wants on each node, see Team::extra(). At most kMaxRegionExtra.
   std::span<const std::byte> extra;
 };

@@ -47,6 +47,11 @@ void* Services::allocate_shared(Bytes size) {
 
 void Services::free_shared(void* block) { std::free(block); }
 
+const std::byte* Services::readable_end(const void* address) const {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  return reinterpret_cast<const std::byte*>(base::round_up(value + 1, base::kPageSize));
+}
+
 bool Services::is_thread_local(const void* address) const {
   const auto thread_pointer = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
   const auto value = reinterpret_cast<std::uintptr_t>(address);

@@ -39,6 +39,9 @@ class Services {
     (void)address;
     return true;
   }
+  // Up to where what lies above `address`, which is on the calling thread's stack, may be read: at
+  // least to the end of the page. Any thread.
+  virtual const std::byte* readable_end(const void* address) const;
   // Whether it may point into the thread-local memory of the calling thread.
   virtual bool is_thread_local(const void* address) const;
   // Whether this code is loaded on every node: false for libraries that the program opened late.

@@ -9,6 +9,7 @@
 
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/outlined_code.hpp"
 
 namespace amasia::omp::gomp {
 namespace {
@@ -49,11 +50,12 @@ bool is_program_object(const char* name) {
   return true;
 }
 
-struct ThreadLocalSearch {
-  void* const* words;
-  bool found = false;
-};
 constexpr std::size_t kWordsSearched = 64;
+
+struct ThreadLocalSearch {
+  std::span<void*> words;
+  std::vector<void**> found;
+};
 
 int search_object(dl_phdr_info* info, std::size_t, void* argument) {
   auto& search = *static_cast<ThreadLocalSearch*>(argument);
@@ -61,24 +63,24 @@ int search_object(dl_phdr_info* info, std::size_t, void* argument) {
   const auto* const begin = static_cast<const std::byte*>(info->dlpi_tls_data);
   for (int i = 0; i < info->dlpi_phnum; ++i) {
     if (info->dlpi_phdr[i].p_type != PT_TLS) continue;
-    for (std::size_t w = 0; w < kWordsSearched; ++w) {
-      const auto* const word = static_cast<const std::byte*>(search.words[w]);
-      search.found |= word >= begin && word < begin + info->dlpi_phdr[i].p_memsz;
+    for (void*& word : search.words) {
+      const auto* const address = static_cast<const std::byte*>(word);
+      if (address >= begin && address < begin + info->dlpi_phdr[i].p_memsz) {
+        search.found.push_back(&word);
+      }
     }
   }
-  return search.found ? 1 : 0;
+  return 0;
 }
 
-// Whether the region shares a thread-local variable of the forking thread. Reads no further than
-// the page of the data's end, which is the caller's stack.
-bool shares_thread_local(void* data) {
+// Where in the data, which is on the caller's stack, addresses of thread-local variables of the
+// forking thread stand.
+std::vector<void**> thread_local_words(const Node& node, void* data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
-  if (data == nullptr || address % sizeof(void*) != 0) return false;
-  void* words[kWordsSearched] = {};
-  const std::uintptr_t page_end = base::round_up(address + 1, base::kPageSize);
-  const std::size_t readable = std::min(kWordsSearched, (page_end - address) / sizeof(void*));
-  for (std::size_t i = 0; i < readable; ++i) words[i] = static_cast<void**>(data)[i];
-  ThreadLocalSearch search{words};
+  if (data == nullptr || address % sizeof(void*) != 0) return {};
+  const auto end = reinterpret_cast<std::uintptr_t>(node.services().readable_end(data));
+  const std::size_t readable = std::min(kWordsSearched, (end - address) / sizeof(void*));
+  ThreadLocalSearch search{{static_cast<void**>(data), readable}, {}};
   dl_iterate_phdr(search_object, &search);
   return search.found;
 }
@@ -90,8 +92,13 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   void* const words[1] = {data};
   request.abi = Abi::kGomp;
   request.outlined = {reinterpret_cast<void*>(function), words};
-  if (current_frame() == nullptr && shares_thread_local(data)) {
-    request.must_stay = SingleReason::kThreadLocal;
+  std::vector<void**> shared_locals;
+  if (current_frame() == nullptr && thread_context.local_depth == 0) {
+    shared_locals = thread_local_words(node, data);
+    request.copied_in = shared_locals;
+    if (!shared_locals.empty() && !gcc_copies_in(request.outlined.function)) {
+      request.must_stay = SingleReason::kThreadLocal;
+    }
   }
   if (has_own_allocator()) request.must_stay = SingleReason::kUnsupported;
   const RegionPlan plan = node.plan_region(request);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // kmpc entry points that begin and end regions.
+#include <algorithm>
 #include <cstdarg>
 #include <vector>
 
 #include "omp/abi/kmpc.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/outlined_code.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {
@@ -70,15 +72,37 @@ void push_clauses(ident_t* place, std::uint32_t threads, std::int32_t proc_bind)
   if (proc_bind != 0) real_push_bind(place, gtid, proc_bind);
 }
 
+// What a region copies in: the words for other nodes, and where among them the addresses of
+// thread-local variables stand.
+struct CopiedWords {
+  std::vector<void*> words;
+  std::vector<void**> places;
+};
+
+CopiedWords words_elsewhere(const Node& node, const void* function,
+                            std::span<void* const> words) {
+  CopiedWords copied;
+  const auto shared = [&node](void* word) { return node.services().is_thread_local(word); };
+  if (std::ranges::none_of(words, shared) || !clang_copies_in(function)) return copied;
+  copied.words.assign(words.begin(), words.end());
+  for (void*& word : copied.words) {
+    if (shared(word)) copied.places.push_back(&word);
+  }
+  return copied;
+}
+
 void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   const auto real = reinterpret_cast<Fork>(real_fork.get());
   Node* const node = current_node();
-  const RegionRequest request = take_request(place, function, words);
+  RegionRequest request = take_request(place, function, words);
   if (node == nullptr) {
     push_clauses(place, request.threads, request.proc_bind);
     pass_down(real, place, function, words);
     return;
   }
+  const CopiedWords copied = words_elsewhere(*node, function, words);
+  request.words_elsewhere = copied.words;
+  request.copied_in = copied.places;
   const RegionPlan plan = node->plan_region(request);
   if (plan.global()) {
     node->run_region(request, plan);

@@ -306,6 +306,12 @@ void NodeProcess::free_shared(void* block) {
   Services::free_shared(block);
 }
 
+const std::byte* NodeProcess::readable_end(const void* address) const {
+  const dsm::AddressRange main = plan_stacks(process_.space.stacks(process_.space.self())).main;
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  return main.contains(value) ? pointer(main.end) : Services::readable_end(address);
+}
+
 bool NodeProcess::code_is_everywhere(const void* code) const {
   return process_.objects.is_from_start(code) && process_.objects.late_library() == nullptr;
 }

@@ -81,6 +81,7 @@ class NodeProcess final : public Services,
   void* allocate_shared(Bytes size) override;
   void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
+  const std::byte* readable_end(const void* address) const override;
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override { adopt_locale(); }
   bool flush_output() override;
