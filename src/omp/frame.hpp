@@ -34,8 +34,6 @@ struct ThreadLoop {
   std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
   std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
   void* slot = nullptr;          // WorkSharing's or, of an ordered loop, Turns'
-  bool passed_down = false;      // the next runtime hands it out, to the origin's threads only
-  bool elsewhere = false;        // it does, and this thread is not on the origin: no iterations
   // Of an ordered loop (turns.hpp): the chunk under way, in how many of its iterations the ordered
   // part is over, and whether the thread has yet to pass the turn on.
   bool ordered = false;
@@ -54,6 +52,7 @@ struct alignas(64) ThreadFrame {
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;
   std::uint64_t loops_met = 0;
+  std::uint64_t doacrosses_met = 0;
   std::uint64_t sections_met = 0;
   std::uint64_t reductions_met = 0;
   // Of the sections construct under way: the next one that is this thread's.
@@ -62,8 +61,8 @@ struct alignas(64) ThreadFrame {
   std::array<void*, 2> abi{};
   // The loop under way.
   ThreadLoop loop;
-  // Between the begin and the end of a doacross construct, which the origin's threads run alone.
-  bool in_doacross = false;
+  // Of the doacross construct that the thread is in: Doacross's; else nullptr.
+  void* doacross = nullptr;
   // What this thread has given and others read until it has come through the next barrier.
   GivenCopies* given = nullptr;
   // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "omp/doacross.hpp"
 #include "omp/node.hpp"
 #include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
@@ -75,9 +76,14 @@ class LoopbackJob {
  private:
   struct Part {
     Part(fabric::Fabric& fabric, const NodeSettings& settings)
-        : services(fabric), node(fabric, services, settings), sharing(node), turns(node) {
+        : services(fabric),
+          node(fabric, services, settings),
+          sharing(node),
+          turns(node),
+          doacross(node) {
       node.set_work_sharing(&sharing);
       node.set_turns(&turns);
+      node.set_doacross(&doacross);
       poller = std::jthread([&fabric](std::stop_token stop) {
         while (!stop.stop_requested()) {
           fabric::wait_and_poll(fabric, 8, 0, base::kMillisecond);
@@ -88,6 +94,7 @@ class LoopbackJob {
     Node node;
     WorkSharing sharing;
     Turns turns;
+    Doacross doacross;
     std::jthread poller;  // ends first
   };
   std::unique_ptr<fabric::LoopbackNetwork> network_;

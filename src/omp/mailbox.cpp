@@ -37,7 +37,6 @@ bool Mailbox::put_joined(std::span<const std::byte> body) {
   if (joined.region != join_region_.load(std::memory_order_acquire)) return false;
   join_totals_.faults += joined.faults;
   join_totals_.stall_ns += joined.stall_ns;
-  join_totals_.loops_single += joined.loops_single;
   joined_.fetch_add(1, std::memory_order_release);  // partner: joined
   return true;
 }

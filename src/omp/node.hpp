@@ -36,6 +36,7 @@
 namespace amasia::omp {
 
 class LockService;  // locks and critical sections across nodes
+class Doacross;     // loops whose iterations wait for named ones
 class Turns;        // loops with ordered parts
 class WorkSharing;  // loops that are handed out at run time
 
@@ -44,7 +45,7 @@ class WorkSharing;  // loops that are handed out at run time
 inline constexpr fabric::MessageType kTeamFirst = 0x200, kTeamLast = 0x23f;
 inline constexpr fabric::MessageType kWorkSharingFirst = 0x240, kWorkSharingLast = 0x27f;
 inline constexpr fabric::MessageType kLocksFirst = 0x280, kLocksLast = 0x2bf;
-inline constexpr fabric::MessageType kTurnMessage = 0x2c0;
+inline constexpr fabric::MessageType kTurnMessage = 0x2c0, kPostMessage = 0x2c1;
 
 struct NodeSettings {
   // Threads that each node takes before the next one is used; one entry per node, each > 0.
@@ -72,6 +73,7 @@ class Node final : public fabric::Handler {
   void set_locks(LockService* locks) { locks_ = locks; }
   void set_work_sharing(WorkSharing* sharing) { work_sharing_ = sharing; }
   void set_turns(Turns* turns) { turns_ = turns; }
+  void set_doacross(Doacross* doacross) { doacross_ = doacross; }
 
   NodeId self() const { return fabric_.self(); }
   std::uint32_t node_count() const { return fabric_.node_count(); }
@@ -82,6 +84,7 @@ class Node final : public fabric::Handler {
   LockService* locks() const { return locks_; }
   WorkSharing* work_sharing() const { return work_sharing_; }
   Turns* turns() const { return turns_; }
+  Doacross* doacross() const { return doacross_; }
   Team& team() { return team_; }
   // The sum of all nodes' capacities: how many threads a region has that asks for nothing.
   std::uint32_t default_threads() const { return default_threads_; }
@@ -192,6 +195,7 @@ class Node final : public fabric::Handler {
   LockService* locks_ = nullptr;
   WorkSharing* work_sharing_ = nullptr;
   Turns* turns_ = nullptr;
+  Doacross* doacross_ = nullptr;
   Team team_;
   Mailbox mailbox_;
 

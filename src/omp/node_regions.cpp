@@ -40,7 +40,6 @@ class Reader {
 void add(JoinedBody& sum, const JoinedBody& one) {
   sum.faults += one.faults;
   sum.stall_ns += one.stall_ns;
-  sum.loops_single += one.loops_single;
 }
 
 }  // namespace
@@ -263,7 +262,6 @@ void Node::join_region(const RegionPlan& plan) {
   record.elapsed_ns += elapsed;
   record.faults += own.faults + rest.faults;
   record.stall_ns += own.stall_ns + rest.stall_ns;
-  record.loops_single += own.loops_single + rest.loops_single;
 }
 
 void Node::serve() {
@@ -327,7 +325,7 @@ void Node::serve_region() {
   const bool has_printed = services_.flush_output();
   const Team::Totals totals = team_.totals();
   unshow_region();
-  tell_joined({head.region, 0, totals.faults, totals.stall_ns, totals.loops_single}, has_printed);
+  tell_joined({head.region, 0, totals.faults, totals.stall_ns}, has_printed);
 }
 
 // `by_message`: behind the messages that this node has sent to the origin before.

@@ -76,7 +76,6 @@ struct RegionRecord {
   std::uint64_t runs_single = 0;
   std::uint32_t nodes = 1;                           // of the last run
   SingleReason single_reason = SingleReason::kNone;  // of the last run that stayed
-  std::uint64_t loops_single = 0;  // loops inside that ran on the origin only (ordered, doacross)
   Nanos elapsed_ns = 0;
   std::uint64_t faults = 0;  // of all nodes
   Nanos stall_ns = 0;        // of all nodes' threads

@@ -41,7 +41,6 @@ void Team::begin(const Begin& begin) {
   reductions_ = 0;
   faults_.store(0, std::memory_order_relaxed);
   stall_ns_.store(0, std::memory_order_relaxed);
-  loops_single_.store(0, std::memory_order_relaxed);
   deposits_.assign(local_size(), Deposit{});
   region_.store(begin.region, std::memory_order_release);  // partner: region()
   while (frames_.size() < local_size()) {
@@ -99,8 +98,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
 
 Team::Totals Team::totals() const {
   // Relaxed: read after the join, which orders them.
-  return {faults_.load(std::memory_order_relaxed), stall_ns_.load(std::memory_order_relaxed),
-          loops_single_.load(std::memory_order_relaxed)};
+  return {faults_.load(std::memory_order_relaxed), stall_ns_.load(std::memory_order_relaxed)};
 }
 
 void Team::barrier(ThreadFrame& frame) {

@@ -91,8 +91,6 @@ class Team {
   // The next section (0, 1, …) for this thread, or `count`: thread g gets g, g + size, …
   void begin_sections(ThreadFrame& frame) { frame.next_section = frame.global_id; }
   std::uint32_t next_section(ThreadFrame& frame, std::uint32_t count);
-  // Books a loop that only the origin's threads execute. Once per loop: by global thread 0.
-  void count_single_loop() { loops_single_.fetch_add(1, std::memory_order_relaxed); }
 
   // For Node's handler, while the region runs.
   SingleBoard& singles() { return singles_; }
@@ -119,7 +117,6 @@ class Team {
   struct Totals {
     std::uint64_t faults = 0;
     Nanos stall_ns = 0;
-    std::uint64_t loops_single = 0;
   };
   Totals totals() const;
 
@@ -171,7 +168,6 @@ class Team {
   std::vector<std::byte> sent_copies_;
   std::atomic<std::uint64_t> faults_{0};
   std::atomic<Nanos> stall_ns_{0};
-  std::atomic<std::uint64_t> loops_single_{0};
 };
 
 }  // namespace amasia::omp

@@ -46,7 +46,6 @@ struct JoinedBody {
   std::uint32_t reserved;
   std::uint64_t faults;
   std::int64_t stall_ns;
-  std::uint64_t loops_single;
 };
 
 struct SignalBody {

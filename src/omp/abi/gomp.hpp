@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "omp/omp.hpp"
 #include "omp/real.hpp"
@@ -37,9 +38,9 @@ void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
                         loops::ScheduleRequest schedule, std::uint64_t end);
 void begin_sections(ThreadFrame& frame, std::uint32_t count);
 
-// A loop that libgomp hands out, to the origin's threads only: doacross loops. True on those; the
-// others get no iteration.
-bool pass_down_construct(ThreadFrame& frame);
+// A nest of loops whose iterations wait for named ones; the outer one is handed out.
+void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> counts,
+                         loops::ScheduleRequest schedule);
 
 // The process's GOMP runtime for Node::set_runtime.
 LocalRuntime& local_runtime();

@@ -2,6 +2,8 @@
 // What the GOMP loop entry points do in a global team, for both of libgomp's loop types.
 #pragma once
 
+#include <vector>
+
 #include "omp/abi/gomp.hpp"
 
 namespace amasia::omp::gomp {
@@ -53,6 +55,15 @@ inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
 inline void begin_ordered_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
                               loops::ScheduleRequest schedule) {
   begin_ordered_loop(frame, loops::space_until(start, end, up, step), schedule, end);
+}
+
+// The nest's lengths are those of whole loops: not negative.
+template <typename T>
+void begin_doacross(ThreadFrame& frame, unsigned dimensions, const T* counts,
+                    loops::ScheduleRequest schedule) {
+  static_assert(sizeof(T) == sizeof(std::uint64_t));
+  const std::vector<std::uint64_t> lengths(counts, counts + dimensions);
+  begin_doacross_loop(frame, lengths, schedule);
 }
 
 // A chunk size of `long`; libgomp takes anything below 1 as not given.

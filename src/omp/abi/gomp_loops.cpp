@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // GOMP entry points of loops whose variable is a long (gcc's for all signed types).
+#include <vector>
+
 #include "omp/abi/gomp_constructs.hpp"
 #include "omp/abi/gomp_reductions.hpp"
+#include "omp/doacross.hpp"
 
 namespace amasia::omp::gomp {
 
@@ -19,12 +22,12 @@ void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
   frame.team->node().turns()->begin(frame, space, schedule);
 }
 
-bool pass_down_construct(ThreadFrame& frame) {
-  frame.loop = ThreadLoop{};
-  frame.loop.passed_down = frame.team->on_origin();
-  frame.loop.elsewhere = !frame.team->on_origin();
-  if (frame.global_id == 0) frame.team->count_single_loop();
-  return frame.loop.passed_down;
+void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> counts,
+                         loops::ScheduleRequest schedule) {
+  std::vector<loops::Space> nest;
+  for (const std::uint64_t count : counts) nest.push_back({0, 1, count});
+  frame.team->node().doacross()->begin(frame, nest);
+  begin_loop(frame, nest[0], loops::in_turn(schedule), counts[0]);
 }
 
 void enter_combined(ThreadFrame& frame, const Combined& combined) {
@@ -40,15 +43,13 @@ using Next = Real<bool(long*, long*)>;
 
 bool next_loop(Next& real, long* begin, long* end) {
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || frame->loop.passed_down) return real(begin, end);
+  if (frame == nullptr) return real(begin, end);
   return next_chunk(*frame, begin, end);
 }
 
-// Leaves a loop; true: libgomp handed it out.
-bool leave_passed_down(ThreadFrame& frame) {
-  const bool passed_down = frame.loop.passed_down;
+void leave_loop(ThreadFrame& frame) {
+  if (frame.doacross != nullptr) frame.team->node().doacross()->end(frame);
   frame.loop = ThreadLoop{};
-  return passed_down;
 }
 
 constinit Real<void()> real_end_nowait{"GOMP_loop_end_nowait"};
@@ -108,26 +109,28 @@ AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long ste
   return next_chunk(*frame, first, last);
 }
 
-#define AMASIA_LOOP_DOACROSS_START(NAME)                                                        \
+#define AMASIA_LOOP_DOACROSS_START(NAME, KIND)                                                  \
   AMASIA_ENTRY bool GOMP_loop_doacross_##NAME##_start(unsigned dimensions, long* counts,        \
                                                       long chunk, long* first, long* last) {    \
     static constinit Real<bool(unsigned, long*, long, long*, long*)> real{                      \
         "GOMP_loop_doacross_" #NAME "_start"};                                                  \
     ThreadFrame* const frame = current_frame();                                                 \
-    if (frame != nullptr && !pass_down_construct(*frame)) return false;                         \
-    return real(dimensions, counts, chunk, first, last);                                        \
+    if (frame == nullptr) return real(dimensions, counts, chunk, first, last);                  \
+    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk_of(chunk)});   \
+    return next_chunk(*frame, first, last);                                                     \
   }
-AMASIA_LOOP_DOACROSS_START(static)
-AMASIA_LOOP_DOACROSS_START(dynamic)
-AMASIA_LOOP_DOACROSS_START(guided)
+AMASIA_LOOP_DOACROSS_START(static, kStatic)
+AMASIA_LOOP_DOACROSS_START(dynamic, kDynamic)
+AMASIA_LOOP_DOACROSS_START(guided, kGuided)
 
 AMASIA_ENTRY bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* counts, long* first,
                                                    long* last) {
   static constinit Real<bool(unsigned, long*, long*, long*)> real{
       "GOMP_loop_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
-  if (frame != nullptr && !pass_down_construct(*frame)) return false;
-  return real(dimensions, counts, first, last);
+  if (frame == nullptr) return real(dimensions, counts, first, last);
+  begin_doacross(*frame, dimensions, counts, runtime_schedule());
+  return next_chunk(*frame, first, last);
 }
 
 // The starts of loops with task reductions or memory for the team (conditional lastprivate, scan).
@@ -171,8 +174,8 @@ AMASIA_ENTRY bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, lo
     return real(dimensions, counts, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  if (!pass_down_construct(*frame)) return false;
-  return real(dimensions, counts, schedule, chunk, first, last, nullptr, nullptr);
+  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk_of(chunk)));
+  return next_chunk(*frame, first, last);
 }
 
 #define AMASIA_LOOP_NEXT(NAME)                                        \
@@ -197,7 +200,7 @@ AMASIA_ENTRY void GOMP_loop_end() {
   static constinit Real<void()> real{"GOMP_loop_end"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real();
-  if (leave_passed_down(*frame)) real_end_nowait();
+  leave_loop(*frame);
   frame->team->barrier(*frame);
 }
 
@@ -206,14 +209,15 @@ AMASIA_ENTRY bool GOMP_loop_end_cancel() {
   static constinit Real<bool()> real{"GOMP_loop_end_cancel"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real();
-  if (leave_passed_down(*frame)) real_end_nowait();
+  leave_loop(*frame);
   frame->team->barrier(*frame);
   return false;
 }
 
 AMASIA_ENTRY void GOMP_loop_end_nowait() {
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || leave_passed_down(*frame)) real_end_nowait();
+  if (frame == nullptr) return real_end_nowait();
+  leave_loop(*frame);
 }
 
 }  // namespace amasia::omp::gomp

@@ -10,7 +10,7 @@ using Next = Real<bool(Ull*, Ull*)>;
 
 bool next_loop(Next& real, Ull* begin, Ull* end) {
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || frame->loop.passed_down) return real(begin, end);
+  if (frame == nullptr) return real(begin, end);
   return next_chunk(*frame, begin, end);
 }
 }  // namespace
@@ -69,26 +69,28 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull en
   return next_chunk(*frame, first, last);
 }
 
-#define AMASIA_ULL_DOACROSS_START(NAME)                                                         \
+#define AMASIA_ULL_DOACROSS_START(NAME, KIND)                                                   \
   AMASIA_ENTRY bool GOMP_loop_ull_doacross_##NAME##_start(unsigned dimensions, Ull* counts,     \
                                                           Ull chunk, Ull* first, Ull* last) {   \
     static constinit Real<bool(unsigned, Ull*, Ull, Ull*, Ull*)> real{                          \
         "GOMP_loop_ull_doacross_" #NAME "_start"};                                              \
     ThreadFrame* const frame = current_frame();                                                 \
-    if (frame != nullptr && !pass_down_construct(*frame)) return false;                         \
-    return real(dimensions, counts, chunk, first, last);                                        \
+    if (frame == nullptr) return real(dimensions, counts, chunk, first, last);                  \
+    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk});             \
+    return next_chunk(*frame, first, last);                                                     \
   }
-AMASIA_ULL_DOACROSS_START(static)
-AMASIA_ULL_DOACROSS_START(dynamic)
-AMASIA_ULL_DOACROSS_START(guided)
+AMASIA_ULL_DOACROSS_START(static, kStatic)
+AMASIA_ULL_DOACROSS_START(dynamic, kDynamic)
+AMASIA_ULL_DOACROSS_START(guided, kGuided)
 
 AMASIA_ENTRY bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull* counts,
                                                        Ull* first, Ull* last) {
   static constinit Real<bool(unsigned, Ull*, Ull*, Ull*)> real{
       "GOMP_loop_ull_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
-  if (frame != nullptr && !pass_down_construct(*frame)) return false;
-  return real(dimensions, counts, first, last);
+  if (frame == nullptr) return real(dimensions, counts, first, last);
+  begin_doacross(*frame, dimensions, counts, runtime_schedule());
+  return next_chunk(*frame, first, last);
 }
 
 AMASIA_ENTRY bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull step, long schedule,
@@ -132,8 +134,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts,
     return real(dimensions, counts, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  if (!pass_down_construct(*frame)) return false;
-  return real(dimensions, counts, schedule, chunk, first, last, nullptr, nullptr);
+  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk));
+  return next_chunk(*frame, first, last);
 }
 
 #define AMASIA_ULL_NEXT(NAME)                                            \

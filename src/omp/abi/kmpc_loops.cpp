@@ -46,13 +46,6 @@ constinit RealLoops<std::uint64_t> real_8u =
 
 constinit Real<void(ident_t*, Gtid)> real_static_fini{"__kmpc_for_static_fini"};
 constinit Real<void(ident_t*, Gtid)> real_deinit{"__kmpc_dispatch_deinit"};
-constinit Real<void(ident_t*, Gtid, std::int32_t, const void*)> real_doacross_init{
-    "__kmpc_doacross_init"};
-constinit Real<void(ident_t*, Gtid, const std::int64_t*)> real_doacross_wait{
-    "__kmpc_doacross_wait"};
-constinit Real<void(ident_t*, Gtid, const std::int64_t*)> real_doacross_post{
-    "__kmpc_doacross_post"};
-constinit Real<void(ident_t*, Gtid)> real_doacross_fini{"__kmpc_doacross_fini"};
 constinit Real<void(std::int32_t*, std::int32_t*)> real_get_schedule{"omp_get_schedule"};
 
 // Bounds between which no iteration lies, whatever the type.
@@ -99,12 +92,10 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
                  std::make_signed_t<T> step, std::make_signed_t<T> chunk) {
   ThreadFrame* const frame = current_frame();
   const std::int32_t kind = schedule & ~kModifiers;
-  if (frame == nullptr || kind > kOrderedUpper ||
-      (frame->in_doacross && frame->team->on_origin())) {
+  if (frame == nullptr || kind > kOrderedUpper) {
     const HideFrame hide;
     return real.static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
   }
-  if (frame->in_doacross) return give_nothing(last, lower, upper, step > 0);
   const loops::Space space = loops::space_through<T>(*lower, *upper, step);
   if (space.count == 0) {  // the bounds stay as they are: the compiled loop sees for itself
     if (last != nullptr) *last = 0;
@@ -206,16 +197,8 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
     frame->loop.iterations = space.count;
     return;
   }
-  if (frame->in_doacross) {
-    // The order of iterations is the next runtime's to keep: its threads, on the origin, get all.
-    frame->loop = ThreadLoop{};
-    frame->loop.passed_down = true;
-    frame->loop.elsewhere = !frame->team->on_origin();
-    if (frame->loop.elsewhere) return;
-    const HideFrame hide;
-    return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
-  }
-  const Dispatch dispatch = dispatch_of(kind, chunk);
+  Dispatch dispatch = dispatch_of(kind, chunk);
+  if (frame->doacross != nullptr) dispatch.schedule = loops::in_turn(dispatch.schedule);
   const loops::Space space = loops::space_through<T>(lower, upper, step);
   // Handed out are units; dispatch_next makes iterations of them again.
   const std::uint64_t units = space.count == 0 ? 0 : (space.count - 1) / dispatch.unit + 1;
@@ -231,11 +214,6 @@ std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::i
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real.dispatch_next(place, gtid, last, lower, upper, stride);
   ThreadLoop& loop = frame->loop;
-  if (loop.passed_down) {
-    if (loop.elsewhere) return 0;
-    const HideFrame hide;
-    return real.dispatch_next(place, gtid, last, lower, upper, stride);
-  }
   loops::Iterations range;
   if (!next_iterations(*frame, range)) return 0;
   const bool is_last = range.end == loop.space.count;
@@ -247,17 +225,9 @@ std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::i
   return 1;
 }
 
-// Whether the next runtime knows the loop that the calling thread is in.
-bool loop_is_down() {
-  const ThreadFrame* const frame = current_frame();
-  return frame == nullptr || (frame->loop.passed_down && !frame->loop.elsewhere);
-}
-
 template <typename T>
 void dispatch_fini(RealLoops<T>& real, ident_t* place, Gtid gtid) {
-  if (!loop_is_down()) return;
-  const HideFrame hide;
-  real.dispatch_fini(place, gtid);
+  if (current_frame() == nullptr) real.dispatch_fini(place, gtid);
 }
 
 }  // namespace
@@ -292,42 +262,7 @@ AMASIA_ENTRY void __kmpc_for_static_fini(ident_t* place, Gtid gtid) {
 }
 
 AMASIA_ENTRY void __kmpc_dispatch_deinit(ident_t* place, Gtid gtid) {
-  if (!loop_is_down()) return;
-  const HideFrame hide;
-  real_deinit(place, gtid);
-}
-
-// Doacross loops run on the origin's threads, in the next runtime.
-AMASIA_ENTRY void __kmpc_doacross_init(ident_t* place, Gtid gtid, std::int32_t dimensions,
-                                       const void* bounds) {
-  ThreadFrame* const frame = current_frame();
-  if (frame != nullptr) {
-    frame->in_doacross = true;
-    if (!frame->team->on_origin()) return;
-    if (frame->global_id == 0) frame->team->count_single_loop();
-  }
-  const HideFrame hide;
-  real_doacross_init(place, gtid, dimensions, bounds);
-}
-
-AMASIA_ENTRY void __kmpc_doacross_wait(ident_t* place, Gtid gtid, const std::int64_t* iteration) {
-  const HideFrame hide;
-  real_doacross_wait(place, gtid, iteration);
-}
-
-AMASIA_ENTRY void __kmpc_doacross_post(ident_t* place, Gtid gtid, const std::int64_t* iteration) {
-  const HideFrame hide;
-  real_doacross_post(place, gtid, iteration);
-}
-
-AMASIA_ENTRY void __kmpc_doacross_fini(ident_t* place, Gtid gtid) {
-  ThreadFrame* const frame = current_frame();
-  if (frame != nullptr) {
-    frame->in_doacross = false;
-    if (!frame->team->on_origin()) return;
-  }
-  const HideFrame hide;
-  real_doacross_fini(place, gtid);
+  if (current_frame() == nullptr) real_deinit(place, gtid);
 }
 
 }  // namespace amasia::omp::kmpc

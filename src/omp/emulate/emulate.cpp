@@ -21,6 +21,7 @@
 
 #include "fabric/fabric.hpp"
 #include "omp/abi/runtimes.hpp"
+#include "omp/doacross.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/omp.hpp"
 #include "omp/turns.hpp"
@@ -88,10 +89,12 @@ class EmulatedNode {
         node_(fabric, services_, settings),
         sharing_(node_),
         turns_(node_),
+        doacross_(node_),
         locks_(fabric, services_, kLocksFirst) {
     set_runtimes(node_);
     node_.set_work_sharing(&sharing_);
     node_.set_turns(&turns_);
+    node_.set_doacross(&doacross_);
     node_.set_locks(&locks_);
   }
 
@@ -114,6 +117,7 @@ class EmulatedNode {
   Node node_;
   WorkSharing sharing_;
   Turns turns_;
+  Doacross doacross_;
   LockService locks_;
 };
 

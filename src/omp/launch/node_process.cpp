@@ -138,11 +138,13 @@ void NodeProcess::make_node() {
   node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings), board_.get());
   sharing_ = std::make_unique<WorkSharing>(*node_);
   turns_ = std::make_unique<Turns>(*node_);
+  doacross_ = std::make_unique<Doacross>(*node_);
   locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst,
                                          LockService::origin_is_home, node_->settings().watchdog);
   set_runtimes(*node_);
   node_->set_work_sharing(sharing_.get());
   node_->set_turns(turns_.get());
+  node_->set_doacross(doacross_.get());
   node_->set_locks(locks_.get());
 }
 

@@ -17,6 +17,7 @@
 #include "omp/launch/output.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
+#include "omp/doacross.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/node.hpp"
 #include "omp/services.hpp"
@@ -132,6 +133,7 @@ class NodeProcess final : public Services,
   std::unique_ptr<Node> node_;
   std::unique_ptr<WorkSharing> sharing_;
   std::unique_ptr<Turns> turns_;
+  std::unique_ptr<Doacross> doacross_;
   std::unique_ptr<LockService> locks_;
   std::unique_ptr<OutputSource> source_;  // not on the origin
   std::unique_ptr<OutputSink> sink_;      // on the origin
