@@ -76,9 +76,9 @@ void Coherence::on_faults(std::span<const Fault> faults, Nanos now) {
   for (const Fault& fault : faults) {
     const CacheState state = pages_[fault.page.value].state(is_home(fault.page));
     note_fault(fault, state);
-    if (fault.write && state == CacheState::kShared) migratory_.on_upgrade(fault.page);
+    if (fault.write && state == CacheState::kShared) migratory_.on_upgrade(fault.page, now);
     const bool as_writer = fault.write || (state == CacheState::kInvalid &&
-                                           migratory_.on_read_fault(fault.page));
+                                           migratory_.on_read_fault(fault.page, now));
     step_cache(fault.page, {as_writer ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault},
                nullptr);
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it

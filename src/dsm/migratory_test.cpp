@@ -8,49 +8,64 @@ namespace {
 
 constexpr PageIndex kPage{7};
 
+// The page's first upgrade makes it a watched one.
+MigratoryPages watched() {
+  MigratoryPages pages;
+  pages.on_upgrade(kPage, 0);
+  return pages;
+}
+
 void take_turns(MigratoryPages& pages, std::uint32_t turns) {
   for (std::uint32_t i = 0; i < turns; ++i) {
-    EXPECT_FALSE(pages.on_read_fault(kPage));
-    pages.on_upgrade(kPage);
+    EXPECT_FALSE(pages.on_read_fault(kPage, 0));
+    pages.on_upgrade(kPage, MigratoryPages::kSoon);
   }
 }
 
 TEST(MigratoryPages, APageThatIsReadAndThenWrittenInTurnsIsAskedForAsAWriter) {
-  MigratoryPages pages;
+  MigratoryPages pages = watched();
   take_turns(pages, MigratoryPages::kTurnsUntilKnown);
-  EXPECT_TRUE(pages.on_read_fault(kPage));
-  EXPECT_TRUE(pages.on_read_fault(kPage));
-  EXPECT_FALSE(pages.on_read_fault(PageIndex{8}));
+  EXPECT_TRUE(pages.on_read_fault(kPage, 0));
+  EXPECT_TRUE(pages.on_read_fault(kPage, 0));
+  EXPECT_FALSE(pages.on_read_fault(PageIndex{8}, 0));
+}
+
+TEST(MigratoryPages, APageThatIsWrittenMuchLaterStaysReadable) {
+  MigratoryPages pages = watched();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_FALSE(pages.on_read_fault(kPage, 0));
+    pages.on_upgrade(kPage, MigratoryPages::kSoon + 1);
+  }
 }
 
 TEST(MigratoryPages, APageThatIsOnlyReadIsNot) {
-  MigratoryPages pages;
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(pages.on_read_fault(kPage));
+  MigratoryPages pages = watched();
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(pages.on_read_fault(kPage, 0));
 }
 
 TEST(MigratoryPages, AReadWithoutAWriteInBetweenStartsTheCountAnew) {
-  MigratoryPages pages;
+  MigratoryPages pages = watched();
   take_turns(pages, 1);
-  EXPECT_FALSE(pages.on_read_fault(kPage));
+  EXPECT_FALSE(pages.on_read_fault(kPage, 0));
   take_turns(pages, 2);
-  EXPECT_TRUE(pages.on_read_fault(kPage));
+  EXPECT_TRUE(pages.on_read_fault(kPage, 0));
 }
 
 TEST(MigratoryPages, APageThatIsWrittenNoMoreIsReadAgainAfterAWhile) {
-  MigratoryPages pages;
+  MigratoryPages pages = watched();
   take_turns(pages, MigratoryPages::kTurnsUntilKnown);
   std::uint32_t asked = 0;
-  while (pages.on_read_fault(kPage)) ASSERT_LT(++asked, MigratoryPages::kRelearn);
-  for (int i = 0; i < 100; ++i) EXPECT_FALSE(pages.on_read_fault(kPage));
+  while (pages.on_read_fault(kPage, 0)) ASSERT_LT(++asked, MigratoryPages::kRelearn);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(pages.on_read_fault(kPage, 0));
 }
 
 TEST(MigratoryPages, APageThatGoesOnMigratingIsKnownAgainAtOnce) {
-  MigratoryPages pages;
+  MigratoryPages pages = watched();
   take_turns(pages, MigratoryPages::kTurnsUntilKnown);
-  while (pages.on_read_fault(kPage)) {
+  while (pages.on_read_fault(kPage, 0)) {
   }
-  pages.on_upgrade(kPage);
-  EXPECT_TRUE(pages.on_read_fault(kPage));
+  pages.on_upgrade(kPage, MigratoryPages::kSoon);
+  EXPECT_TRUE(pages.on_read_fault(kPage, 0));
 }
 
 }  // namespace
