@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <iterator>
 #include <vector>
 
 namespace amasia::omp {
@@ -16,6 +17,9 @@ using Byte = unsigned char;
 
 // What copies in is at a function's begin, which may first make other private copies.
 constexpr std::ptrdiff_t kBytesLookedAt = 4096;
+
+// How far behind an instruction's begin is looked.
+constexpr std::ptrdiff_t kMargin = 32;
 
 // The object that code is in: its executable segment, and all of its memory.
 struct Code {
@@ -89,9 +93,14 @@ Call call_at(const Code& code, const Byte* at) {
   return {far != nullptr ? far : target, at + 5};
 }
 
-// A function that ends is followed by its padding, or by another one, which is not looked at.
+// A function that ends is followed by its padding, or by the begin of another one, which is not
+// looked at: registers are saved, or room is made on the stack.
 bool ends_at(const Byte* at) {
-  return at[0] == 0xc3 && (at[1] == 0x66 || at[1] == 0x0f || at[1] == 0x90 || at[1] == 0xcc);
+  if (at[0] != 0xc3) return false;
+  constexpr Byte kFollowing[] = {0x66, 0x0f, 0x90, 0xcc, 0x53, 0x55, 0xf3};
+  if (std::ranges::find(kFollowing, at[1]) != std::end(kFollowing)) return true;
+  if (at[1] == 0x41) return at[2] >= 0x50 && at[2] < 0x58;
+  return at[1] == 0x48 && (at[2] == 0x83 || at[2] == 0x81) && at[3] == 0xec;
 }
 
 // All that may be a call, in order: instructions are not told apart, but what looks like a call of
@@ -99,11 +108,20 @@ bool ends_at(const Byte* at) {
 std::vector<Call> calls_of(const Code& code, const void* function) {
   std::vector<Call> calls;
   const auto* const begin = static_cast<const Byte*>(function);
-  const Byte* const end = begin + std::min(kBytesLookedAt, code.end - begin - 16);
+  const Byte* const end = begin + std::min(kBytesLookedAt, code.end - begin - kMargin);
   for (const Byte* at = begin; at < end && !ends_at(at); ++at) {
     if (const Call call = call_at(code, at); call.callee != nullptr) calls.push_back(call);
   }
   return calls;
+}
+
+// test reg, reg, soon after a call: other instructions may have been put before it.
+bool compares_with_zero(const Byte* after_call) {
+  constexpr int kSoon = 16;
+  for (const Byte* at = after_call; at < after_call + kSoon; ++at) {
+    if (at[0] == 0x85 && at[1] >= 0xc0 && (at[1] >> 3 & 7) == (at[1] & 7)) return true;
+  }
+  return false;
 }
 
 Code code_of(const void* function) {
@@ -124,7 +142,7 @@ bool finds_variables_and_meets(const Code& code, const void* function, const voi
   static const void* const find_variable = dlsym(RTLD_DEFAULT, "__tls_get_addr");
   const Byte* found = nullptr;
   const auto* const begin = static_cast<const Byte*>(function);
-  const Byte* const end = begin + std::min(kBytesLookedAt, code.end - begin - 16);
+  const Byte* const end = begin + std::min(kBytesLookedAt, code.end - begin - kMargin);
   for (const Byte* at = begin; at < end && found == nullptr && !ends_at(at); ++at) {
     const void* const callee = call_at(code, at).callee;
     if (reads_thread_pointer(at) || (callee != nullptr && callee == find_variable)) found = at;
@@ -136,22 +154,37 @@ bool finds_variables_and_meets(const Code& code, const void* function, const voi
 
 }  // namespace
 
-bool gcc_copies_in(const void* function) {
-  const void* const number = dlsym(RTLD_DEFAULT, "omp_get_thread_num");
-  const void* const barrier = dlsym(RTLD_DEFAULT, "GOMP_barrier");
+bool gcc_copies_in(const void* function, const void* thread_number, const void* barrier) {
   const Code code = code_of(function);
-  if (code.begin == nullptr || number == nullptr || barrier == nullptr) return false;
+  if (code.begin == nullptr || thread_number == nullptr || barrier == nullptr) return false;
   bool compares = false;
   for (const Call& call : calls_of(code, function)) {
     if (call.callee == barrier && compares) return true;
-    // test %eax, %eax
-    compares |= call.callee == number && call.next[0] == 0x85 && call.next[1] == 0xc0;
+    compares |= call.callee == thread_number && compares_with_zero(call.next);
   }
   return false;
 }
 
-bool clang_copies_in(const void* function) {
-  const void* const barrier = dlsym(RTLD_DEFAULT, "__kmpc_barrier");
+bool may_use_word(const void* function, std::size_t offset) {
+  const Code code = code_of(function);
+  if (code.begin == nullptr || offset == 0) return true;
+  const auto* const begin = static_cast<const Byte*>(function);
+  const Byte* const end = begin + std::min(kBytesLookedAt, code.end - begin - kMargin);
+  // Two words may be loaded at once, by the offset of the first.
+  for (const std::size_t from : {offset, offset - sizeof(void*)}) {
+    if (from == 0) return true;
+    for (const Byte* at = begin; at < end && !ends_at(at); ++at) {
+      // An operand with a displacement: after its mode byte, or that and a scale byte.
+      const int mode = at[0] >> 6;
+      const Byte* const displacement = at + ((at[0] & 7) == 4 ? 2 : 1);
+      if (mode == 1 && *displacement == from && from < 128) return true;
+      if (mode == 2 && static_cast<std::size_t>(distance_at(displacement)) == from) return true;
+    }
+  }
+  return false;
+}
+
+bool clang_copies_in(const void* function, const void* barrier) {
   const Code code = code_of(function);
   if (code.begin == nullptr || barrier == nullptr) return false;
   if (finds_variables_and_meets(code, function, barrier)) return true;

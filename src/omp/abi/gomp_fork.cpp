@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // GOMP entry points that begin and end regions.
+#include <dlfcn.h>
 #include <link.h>
 
 #include <algorithm>
@@ -96,9 +97,16 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   if (current_frame() == nullptr && thread_context.local_depth == 0) {
     shared_locals = thread_local_words(node, data);
     request.copied_in = shared_locals;
-    if (!shared_locals.empty() && !gcc_copies_in(request.outlined.function)) {
-      request.must_stay = SingleReason::kThreadLocal;
-    }
+    const void* const code = request.outlined.function;
+    const bool copies_in =
+        !shared_locals.empty() && gcc_copies_in(code, dlsym(RTLD_DEFAULT, "omp_get_thread_num"),
+                                                dlsym(RTLD_DEFAULT, "GOMP_barrier"));
+    const bool shares = std::ranges::any_of(shared_locals, [&](void** word) {
+      return may_use_word(code, static_cast<std::size_t>(reinterpret_cast<std::byte*>(word) -
+                                                         static_cast<std::byte*>(data)));
+    });
+    if (!copies_in) request.copied_in = {};
+    if (!copies_in && shares) request.must_stay = SingleReason::kThreadLocal;
   }
   if (has_own_allocator()) request.must_stay = SingleReason::kUnsupported;
   const RegionPlan plan = node.plan_region(request);

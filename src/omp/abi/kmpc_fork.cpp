@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kmpc entry points that begin and end regions.
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <cstdarg>
 #include <vector>
@@ -83,7 +85,8 @@ CopiedWords words_elsewhere(const Node& node, const void* function,
                             std::span<void* const> words) {
   CopiedWords copied;
   const auto shared = [&node](void* word) { return node.services().is_thread_local(word); };
-  if (std::ranges::none_of(words, shared) || !clang_copies_in(function)) return copied;
+  if (std::ranges::none_of(words, shared)) return copied;
+  if (!clang_copies_in(function, dlsym(RTLD_DEFAULT, "__kmpc_barrier"))) return copied;
   copied.words.assign(words.begin(), words.end());
   for (void*& word : copied.words) {
     if (shared(word)) copied.places.push_back(&word);
