@@ -12,6 +12,7 @@ bool is_acceptable(const Record& record, const AddressSpace& space) {
       record.all_zero > 1 || !space.is_valid(record.run())) {
     return false;
   }
+  if (record.message() == protocol::MessageKind::kTakeBack) return false;  // never leaves its home
   if (protocol::carries_page(record.message())) {
     return record.page_count <= kMaxPagesWithContents;
   }

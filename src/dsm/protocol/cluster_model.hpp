@@ -59,11 +59,17 @@ enum class Grain : std::uint8_t { kEachEffect, kEagerSends, kWholeSteps };
 // Which cells of the state x event table were entered.
 struct CellCoverage {
   std::array<std::array<bool, kCacheEventKinds>, kCacheStates> cache{};
-  enum HomeState : std::uint8_t { kIdleExclusive, kIdleShared, kAwaitsDowngraded, kAwaitsAcks };
-  std::array<std::array<bool, 5>, 4> home{};
+  enum HomeState : std::uint8_t {
+    kIdleExclusive,
+    kIdleShared,
+    kAwaitsDowngraded,
+    kAwaitsAcks,
+    kAwaitsEviction
+  };
+  std::array<std::array<bool, 6>, 5> home{};
 
   static HomeState home_state(const DirectoryEntry& entry) {
-    if (entry.busy != 0) return entry.busy == 1 ? kAwaitsDowngraded : kAwaitsAcks;
+    if (entry.busy != 0) return static_cast<HomeState>(kIdleShared + entry.busy);
     return entry.sharers == 0 ? kIdleExclusive : kIdleShared;
   }
 };
@@ -74,6 +80,7 @@ struct ModelSettings {
   // Revocations are held while a woken thread has not retried, as the holding policy's floor does.
   bool floor = false;
   bool prefetch = true;
+  bool evict = false;           // copies are evicted, and the memory of lost ones is given back
   bool spurious_faults = true;  // an event stays queued though its thread was woken
   CellCoverage* coverage = nullptr;
 };
@@ -85,6 +92,7 @@ enum class ActionKind : std::uint8_t {
   kDeliverHold,
   kRelease,   // node a, page b
   kPrefetch,  // node a, page b, c: it writes
+  kEvict,     // node a, page b
   kAccess,    // thread a, page b, c: it writes
   kRetry,     // thread a
 };
@@ -141,6 +149,7 @@ class ClusterModel {
   // Performs an engine action. Returns what is wrong, or nullptr.
   const char* perform(const ModelSettings& settings, const Action& action) {
     spurious_faults_ = settings.spurious_faults;
+    frees_memory_ = settings.evict;
     switch (action.kind) {
       case ActionKind::kEffect:
         execute_next(action.a);
@@ -160,6 +169,9 @@ class ClusterModel {
       case ActionKind::kPrefetch:
         step_page(settings, action.a, action.b,
                   {action.c != 0 ? CacheEventKind::kPrefetchWrite : CacheEventKind::kPrefetchRead});
+        break;
+      case ActionKind::kEvict:
+        step_page(settings, action.a, action.b, {CacheEventKind::kEvict});
         break;
       default:
         return "an action that is not the engine's";
@@ -317,9 +329,27 @@ class ClusterModel {
     const bool has_copy = state == CacheState::kExclusive || state == CacheState::kShared;
     if (cache.has_pending() && has_copy && !(settings.floor && someone_retries(n, page)))
       actions.push_back({ActionKind::kRelease, n, page});
+    if (!drain_only && settings.evict && n != home_of(page) && has_copy && !cache.has_pending() &&
+        !asks_for_eviction(n, page))
+      actions.push_back({ActionKind::kEvict, n, page});
     if (drain_only || !settings.prefetch || state != CacheState::kInvalid) return;
     actions.push_back({ActionKind::kPrefetch, n, page, 0});
     actions.push_back({ActionKind::kPrefetch, n, page, 1});
+  }
+
+  // One request under way, to the home or within it, is enough: more change nothing, and the model
+  // would not be finite.
+  bool asks_for_eviction(int node, int page) const {
+    const int home = home_of(page);
+    return is_under_way(MessageKind::kEvictRequest, node, home, page) ||
+           is_under_way(MessageKind::kTakeBack, home, home, page);
+  }
+
+  bool is_under_way(MessageKind kind, int from, int to, int page) const {
+    const Channel& channel = channels[from][to];
+    for (int i = 0; i < channel.count; ++i)
+      if (channel.messages[i].kind == kind && channel.messages[i].page == page) return true;
+    return false;
   }
 
   bool someone_retries(int node, int page) const {
@@ -380,6 +410,11 @@ class ClusterModel {
   }
 
   void finish_effects(Node& node) {
+    const int page = node.effect_page;
+    const int n = static_cast<int>(&node - nodes.data());
+    if (frees_memory_ && n != home_of(page) &&
+        node.pages[page].state(false) == CacheState::kInvalid)
+      node.memory[page] = 0;
     node.effect_count = node.effect_next = node.effect_page = 0;
     node.copied_in = node.copied_out = 0;
     node.effects = {};
@@ -533,6 +568,7 @@ class ClusterModel {
 
   const char* violation_ = nullptr;
   bool spurious_faults_ = true;
+  bool frees_memory_ = false;
 };
 
 }  // namespace amasia::dsm::protocol

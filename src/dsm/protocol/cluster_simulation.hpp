@@ -35,6 +35,7 @@ struct SimulationSettings {
   Nanos effect_cost = base::kMicrosecond;
   Nanos fault_cost = 700;  // CPU time of the faulting thread
   int slow_node = -1;      // its engine and threads take eight times as long
+  Nanos evict_every = 0;   // each node evicts a page that often, on average; 0: never
   Nanos end = base::kSecond;
 };
 
@@ -83,6 +84,7 @@ class ClusterSimulation {
       threads_[i].buckets.resize(settings_.end / kBucket + 1);
       schedule(0, {Event::kThread, static_cast<int>(i)});
     }
+    for (int n = 0; settings_.evict_every > 0 && n < settings_.nodes; ++n) plan_eviction(n);
     while (!queue_.empty() && wrong_.empty()) {
       const Event event = queue_.top();
       queue_.pop();
@@ -116,6 +118,7 @@ class ClusterSimulation {
   std::uint64_t messages() const { return messages_; }  // between different nodes
   std::uint64_t holds() const { return holds_; }
   std::uint64_t probes() const { return probes_; }
+  std::uint64_t evictions() const { return evictions_; }  // requests to a page's home
   Nanos now() const { return now_; }
 
  private:
@@ -131,7 +134,7 @@ class ClusterSimulation {
     std::optional<HoldRecord> hold;
   };
   struct Work {
-    enum Kind : std::uint8_t { kFault, kMessage, kTimer } kind = kFault;
+    enum Kind : std::uint8_t { kFault, kMessage, kTimer, kEvict } kind = kFault;
     int page = 0, from = 0, thread = 0;
     bool writes = false;
     MessageKind message{};
@@ -160,7 +163,7 @@ class ClusterSimulation {
     std::vector<std::uint64_t> buckets;
   };
   struct Event {
-    enum Kind : std::uint8_t { kThread, kArrive, kService, kTimer } kind;
+    enum Kind : std::uint8_t { kThread, kArrive, kService, kTimer, kEvict } kind;
     int index = 0;  // thread or node
     int page = 0;
     Work work{};
@@ -196,7 +199,21 @@ class ClusterSimulation {
       }
       case Event::kService:
         return serve(event.index);
+      case Event::kEvict: {
+        Work work;
+        work.kind = Work::kEvict;
+        work.page = event.page;
+        give_work(event.index, work);
+        return plan_eviction(event.index);
+      }
     }
+  }
+
+  // Of a page taken at random, later. None once every thread is done, so that the run ends.
+  void plan_eviction(int n) {
+    if (all_done()) return;
+    const int page = static_cast<int>(random_() % static_cast<std::uint64_t>(settings_.pages));
+    schedule(now_ + between(1, 2 * settings_.evict_every), {Event::kEvict, n, page});
   }
 
   // ---- threads
@@ -280,6 +297,7 @@ class ClusterSimulation {
       const Effect effect = node.effects.front();
       node.effects.pop_front();
       execute(n, node.effect_page, effect);
+      if (node.effects.empty()) free_memory(n, node.effect_page);
     } else if (!node.work.empty()) {
       const Work work = node.work.front();
       node.work.pop_front();
@@ -289,9 +307,20 @@ class ClusterSimulation {
     if (node.awake) schedule(now_ + settings_.effect_cost * node.speed, {Event::kService, n});
   }
 
+  // A lost copy's memory is given back: nothing may read it any more.
+  void free_memory(int n, int p) {
+    Page& page = nodes_[n].pages[p];
+    if (n != home_of(p) && page.cache.state(false) == CacheState::kInvalid)
+      page.bytes.fill(0xdeaddeaddeaddeadULL);
+  }
+
   void step(int n, const Work& work) {
     Page& page = nodes_[n].pages[work.page];
     if (work.kind == Work::kTimer) return timer(n, work.page);
+    if (work.kind == Work::kEvict) {
+      if (n != home_of(work.page)) step_page(n, work.page, {CacheEventKind::kEvict});
+      return;
+    }
     if (work.kind == Work::kFault) {
       if (page.hold && work.writes) note_probe_hit(*page.hold);
       return step_page(n, work.page,
@@ -424,6 +453,7 @@ class ClusterSimulation {
   }
 
   void send(int n, int p, const Effect& effect) {
+    if (effect.message == MessageKind::kEvictRequest) ++evictions_;
     Work work;
     work.kind = Work::kMessage;
     work.page = p;
@@ -485,6 +515,7 @@ class ClusterSimulation {
   std::priority_queue<Event> queue_;
   Nanos now_ = 0;
   std::uint64_t sequence_ = 0, faults_ = 0, messages_ = 0, holds_ = 0, probes_ = 0;
+  std::uint64_t evictions_ = 0;
   std::string wrong_;
 };
 

@@ -35,6 +35,7 @@ SimulationSettings random_settings(std::uint64_t seed) {
   settings.delay_min = static_cast<Nanos>(random() % 10'000);
   settings.delay_max = settings.delay_min + static_cast<Nanos>(random() % 300'000);
   settings.slow_node = random() % 3 == 0 ? static_cast<int>(random() % settings.nodes) : -1;
+  if (random() % 2 == 0) settings.evict_every = 20'000 + static_cast<Nanos>(random() % 500'000);
   settings.end = 60 * base::kSecond;
   return settings;
 }
@@ -147,6 +148,19 @@ TEST(ClusterSimulation, RaceFreePhasesReadWhatWasWritten) {
     ASSERT_EQ(simulation.run(), "") << replay_line(seed);
     ASSERT_TRUE(simulation.all_done()) << replay_line(seed);
     ASSERT_TRUE(errors.empty()) << errors.front() << "; " << replay_line(seed);
+  }
+}
+
+TEST(ClusterSimulation, ThreadsComeToAnEndThoughPagesAreEvictedAllTheTime) {
+  for (const std::uint64_t seed : seeds(12)) {
+    SimulationSettings settings = random_settings(seed);
+    settings.hold = true;
+    settings.evict_every = 40'000;  // longer than a slow node needs for it
+    ClusterSimulation simulation(settings);
+    for (int i = 0; i < settings.nodes; ++i) simulation.add_thread(racy(200, settings.pages));
+    ASSERT_EQ(simulation.run(), "") << replay_line(seed);
+    ASSERT_TRUE(simulation.all_done()) << replay_line(seed);
+    ASSERT_GT(simulation.evictions(), 0U) << replay_line(seed);
   }
 }
 

@@ -211,7 +211,9 @@ class Explorer {
     std::vector<Action> actions;
     all_actions(state, false, actions);
     for (const Action& action : actions) {
-      if (action.kind != ActionKind::kAccess && action.kind != ActionKind::kPrefetch) continue;
+      if (action.kind != ActionKind::kAccess && action.kind != ActionKind::kPrefetch &&
+          action.kind != ActionKind::kEvict)
+        continue;
       Model next = state;
       if (perform(next, action) != nullptr) continue;
       next.encode(bytes_);
@@ -312,7 +314,8 @@ class Explorer {
 
   static std::string describe(const Action& action) {
     constexpr const char* kNames[] = {"effect",  "fault",    "deliver", "deliver and hold",
-                                      "release", "prefetch", "access",  "retry"};
+                                      "release", "prefetch", "evict",   "access",
+                                      "retry"};
     char line[64];
     std::snprintf(line, sizeof line, "%s %d %d %d", kNames[static_cast<int>(action.kind)], action.a,
                   action.b, action.c);

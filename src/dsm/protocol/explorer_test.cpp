@@ -48,7 +48,26 @@ ModelSettings plain_whole_steps() {
   return settings;
 }
 
-TEST(Explorer, TwoNodesWithAllThatCanHappen) { expect_safe<2, 1, 4>({}, 342'516); }
+ModelSettings with_evictions(ModelSettings settings) {
+  settings.evict = true;
+  return settings;
+}
+
+TEST(Explorer, TwoNodesWithAllThatCanHappen) {
+  expect_safe<2, 1, 4>(with_evictions({}), 1'278'298);
+}
+
+TEST(Explorer, ThreeNodesThatEvict) { expect_safe<3, 1, 3>(with_evictions(plain()), 1'894'289); }
+
+TEST(Explorer, TwoNodesThatEvictComeToAnEnd) {
+  ModelSettings settings = with_evictions(plain());
+  settings.prefetch = settings.spurious_faults = true;
+  expect_drains<2, 1, 4>(settings, 673'225);
+}
+
+TEST(Explorer, ThreeNodesThatEvictComeToAnEnd) {
+  expect_drains<3, 1, 3>(with_evictions(plain_whole_steps()), 114'403);
+}
 
 TEST(Explorer, TwoNodesTwoPages) { expect_safe<2, 2, 4>(plain(), 333'202); }
 
@@ -76,30 +95,34 @@ TEST(Explorer, EntersExactlyTheLegalCells) {
   two.coverage = &coverage;
   two.prefetch = false;
   expect_safe<2, 1, 4>(two, 234'452);
-  // Columns: ReadFault WriteFault PrefetchRead PrefetchWrite ReleaseHold | FetchRead
-  // FetchExclusive FetchForGrant Invalidate Grant | DataShared DataExclusive DataForGrant.
-  // Prefetches and releases without effect are legal everywhere; the model makes only those with.
+  ModelSettings three = with_evictions(plain_whole_steps());
+  three.coverage = &coverage;
+  expect_safe<3, 1, 3>(three, 242'384);
+  // Columns: ReadFault WriteFault PrefetchRead PrefetchWrite ReleaseHold Evict | FetchRead
+  // FetchExclusive FetchForGrant Invalidate Grant TakeBack | DataShared DataExclusive DataForGrant.
+  // Prefetches, releases and evictions without effect are legal everywhere; the model makes only
+  // those with.
   const char* const cache[kCacheStates] = {
-      "xxxx. ..... ...",  // Invalid
-      "xx..x xx... ...",  // Exclusive
-      "xx..x x.xx. ...",  // Shared
-      "xx... ...x. x..",  // ReadPending
-      "xx... xx..x .xx",  // WritePending
-      "xx... ....x ...",  // WritePendingData
-      "xx... xx... ..x",  // WritePendingGrant
-      "xx... x.xxx ...",  // UpgradePending
+      "xxxx.. .....x ...",  // Invalid
+      "xx..xx xx...x ...",  // Exclusive
+      "xx..xx x.xx.x ...",  // Shared
+      "xx.... ...x.x x..",  // ReadPending
+      "xx.... xx..xx .xx",  // WritePending
+      "xx.... ....xx ...",  // WritePendingData
+      "xx.... xx.... ..x",  // WritePendingGrant
+      "xx.... x.xxxx ...",  // UpgradePending
   };
   for (std::size_t state = 0; state < kCacheStates; ++state)
     for (std::size_t event = 0; event < kCacheEventKinds; ++event) {
-      const std::size_t column = event + (event >= 5 ? 1 : 0) + (event >= 10 ? 1 : 0);
+      const std::size_t column = event + (event >= 6 ? 1 : 0) + (event >= 12 ? 1 : 0);
       EXPECT_EQ(coverage.cache[state][event], cache[state][column] == 'x')
           << name_of(static_cast<CacheState>(state)) << " and "
           << name_of(static_cast<CacheEventKind>(event));
     }
-  // Columns: ReadRequest WriteRequest UpgradeRequest InvalidateAck Downgraded.
-  const char* const home[4] = {"xxx..", "xxx..", "xxx.x", "xxxx."};
-  for (std::size_t state = 0; state < 4; ++state)
-    for (std::size_t event = 0; event < 5; ++event)
+  // Columns: ReadRequest WriteRequest UpgradeRequest InvalidateAck Downgraded EvictRequest.
+  const char* const home[5] = {"xxx..x", "xxx..x", "xxx.xx", "xxxx.x", "xxxx.x"};
+  for (std::size_t state = 0; state < 5; ++state)
+    for (std::size_t event = 0; event < 6; ++event)
       EXPECT_EQ(coverage.home[state][event], home[state][event] == 'x')
           << "home state " << state << " and " << name_of(static_cast<MessageKind>(event));
 }
@@ -109,6 +132,10 @@ TEST(ExplorerLong, DISABLED_ThreeNodesTwoThreadsEachEffectAStep) {
 }
 
 TEST(ExplorerLong, DISABLED_FourNodes) { expect_safe<4, 1, 4>(plain_whole_steps(), 1'553'882); }
+
+TEST(ExplorerLong, DISABLED_ThreeNodesTwoThreadsEachThatEvict) {
+  expect_safe<3, 1, 6>(with_evictions(plain_whole_steps()), 4'231'730, 8'000'000);
+}
 
 TEST(ExplorerLong, DISABLED_ThreeNodesEachEffectAStepComeToAnEnd) {
   expect_drains<3, 1, 6>(plain(), 728'120);

@@ -37,6 +37,13 @@ enum class Bug : std::uint8_t {
   kOwnerNotChanged,         // the home forgets to whom the page was handed
   kConfirmationMissing,     // the owner does not confirm
   kChannelReorders,         // the fabric breaks its promise
+  kEvictsAtOnce,            // a node drops its copy when it asks, not when the home takes it
+  kEvictionNotAwaited,      // the home forgets a sharer before its copy is gone
+  kSupplierEvicted,         // the last owner's copy goes though the home has none
+  kEvictedStaysOwner,       // the home goes on asking the evicted node for the page
+  kTakesBackTwice,          // the home asks for a page that it has asked for
+  kSoleSharerGetsNoData,    // a writer of a page that only the home shares is granted no data
+  kEvictsTheNewOwner,       // the home revokes the copy of a node that owns the page
   kCount,
 };
 
@@ -144,6 +151,16 @@ inline void mutate_cache_step(Bug bug, const CachePage& before, const CacheConte
     page = before;
     effects.clear();
   }
+  if (bug == Bug::kEvictsAtOnce && event.kind == CacheEventKind::kEvict && !effects.empty()) {
+    page.set_state(CacheState::kInvalid, is_home);
+    effects.clear();
+    effects.push({EffectKind::kUnmap});
+    effects.push({EffectKind::kSend, MessageKind::kEvictRequest, home, self});
+  }
+  if (bug == Bug::kTakesBackTwice && event.kind == CacheEventKind::kTakeBack && effects.empty()) {
+    page.set_state(CacheState::kWritePending, is_home);
+    effects.push({EffectKind::kSend, MessageKind::kWriteRequest, home, self});
+  }
   if (bug == Bug::kPendingLost && event.kind >= CacheEventKind::kDataShared)
     page.pending_code = page.pending_requester = 0;
 }
@@ -189,6 +206,32 @@ inline void mutate_home_step(Bug bug, const DirectoryEntry& before, const HomeEv
       if (before.busy != 0 && entry.busy == 0) entry.waiting_readers = entry.waiting_writers = 0;
       if (before.busy != 0 && event.kind == MessageKind::kDowngraded) effects.clear();
       return;
+    case Bug::kEvictionNotAwaited:
+      if (entry.busy != 3) return;
+      entry.sharers &= ~(std::uint64_t{1} << entry.requester_id);
+      entry.busy = entry.requester_id = 0;
+      return;
+    case Bug::kSupplierEvicted:
+    case Bug::kEvictsTheNewOwner: {
+      const bool takes_back = event.kind == MessageKind::kEvictRequest && !effects.empty() &&
+                              effects[0].message == MessageKind::kTakeBack;
+      if (!takes_back || (before.sharers != 0) != (bug == Bug::kSupplierEvicted)) return;
+      effects.clear();
+      effects.push({EffectKind::kSend, MessageKind::kInvalidate,
+                    static_cast<std::uint8_t>(event.from.value),
+                    static_cast<std::uint8_t>(home.value)});
+      entry.busy = 3;
+      entry.requester_id = static_cast<std::uint8_t>(event.from.value);
+      return;
+    }
+    case Bug::kEvictedStaysOwner:
+      if (before.busy == 3 && entry.busy != 3) entry.owner_code = before.owner_code;
+      return;
+    case Bug::kSoleSharerGetsNoData:
+      for (const Effect& effect : effects)
+        if (!sends(effect, MessageKind::kFetchForGrant) || entry.busy != 0) changed.push(effect);
+      effects = changed;
+      return;
     case Bug::kOwnerNotChanged:
       if (entry.sharers == 0 && before.sharers == 0 && entry.idle())
         entry.owner_code = before.owner_code;
@@ -224,7 +267,14 @@ inline const char* name_of(Bug bug) {
                                     "PendingLost",
                                     "OwnerNotChanged",
                                     "ConfirmationMissing",
-                                    "ChannelReorders"};
+                                    "ChannelReorders",
+                                    "EvictsAtOnce",
+                                    "EvictionNotAwaited",
+                                    "SupplierEvicted",
+                                    "EvictedStaysOwner",
+                                    "TakesBackTwice",
+                                    "SoleSharerGetsNoData",
+                                    "EvictsTheNewOwner"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Bug::kCount));
   return kNames[static_cast<std::size_t>(bug)];
 }

@@ -23,6 +23,7 @@ void explore_with(Bug bug) {
   ModelSettings settings;
   settings.bug = bug;
   settings.prefetch = settings.spurious_faults = false;
+  settings.evict = bug >= Bug::kEvictsAtOnce;
   ModelSettings floor = settings;
   floor.floor = true;
   abort_if_caught(Explorer<2, 1, 4>(settings).explore_safety());

@@ -34,6 +34,8 @@ class CacheStep {
         return;
       case CacheEventKind::kReleaseHold:
         return release_hold();
+      case CacheEventKind::kEvict:
+        return evict();
       case CacheEventKind::kFetchRead:
       case CacheEventKind::kFetchExclusive:
       case CacheEventKind::kFetchForGrant:
@@ -41,6 +43,8 @@ class CacheStep {
         return revocation(event);
       case CacheEventKind::kGrant:
         return grant();
+      case CacheEventKind::kTakeBack:
+        return take_back();
       case CacheEventKind::kDataShared:
         return data_shared();
       case CacheEventKind::kDataExclusive:
@@ -116,6 +120,20 @@ class CacheStep {
   void release_hold() {
     const bool has_copy = state() == CacheState::kExclusive || state() == CacheState::kShared;
     if (page_.has_pending() && has_copy) revoke_held();
+  }
+
+  // Nothing changes here: the home takes the copy by a revocation, or has just taken it, or forgets
+  // the request. So an eviction meets no race that a revocation does not meet anyway.
+  void evict() {
+    AMASIA_CHECK(!is_home(), "a page is evicted from its home");
+    const bool has_copy = state() == CacheState::kExclusive || state() == CacheState::kShared;
+    if (has_copy && !page_.has_pending()) send_home(MessageKind::kEvictRequest);
+  }
+
+  // Another node's copy is evicted, and the home has none: it takes the page as a writer does.
+  void take_back() {
+    AMASIA_CHECK(is_home(), "a page is taken back by a node that is not its home");
+    if (state() == CacheState::kInvalid) write_fault();
   }
 
   void revoke_held() {
@@ -282,13 +300,20 @@ class HomeStep {
         return invalidate_ack(event.from);
       case MessageKind::kDowngraded:
         return downgraded(event.from);
+      case MessageKind::kEvictRequest:
+        return evict_request(event.from);
       default:
         AMASIA_CHECK(false, "a message to a cache comes to the home");
     }
   }
 
  private:
-  enum Busy : std::uint8_t { kIdle = 0, kAwaitsDowngraded = 1, kAwaitsAcks = 2 };
+  enum Busy : std::uint8_t {
+    kIdle = 0,
+    kAwaitsDowngraded = 1,
+    kAwaitsAcks = 2,
+    kAwaitsEviction = 3
+  };
 
   bool shared() const { return entry_.sharers != 0; }
   NodeId supplier() const {
@@ -370,7 +395,12 @@ class HomeStep {
       send(MessageKind::kFetchForGrant, supplier(), requester);
       others &= ~bit(supplier());
     }
-    AMASIA_CHECK(others != 0, "a shared page has fewer than two sharers");
+    if (others == 0) {  // the home was the only sharer: nobody is to be waited for
+      AMASIA_CHECK(entry_.sharers == bit(home_), "a page has one sharer, which is not the home");
+      entry_.sharers = 0;
+      set_owner(requester);
+      return send(MessageKind::kGrant, requester, requester);
+    }
     for (std::uint64_t rest = others; rest != 0; rest &= rest - 1)
       send(MessageKind::kInvalidate, node_at(std::countr_zero(rest)), requester);
     entry_.sharers = 0;
@@ -379,7 +409,27 @@ class HomeStep {
     become_busy(kAwaitsAcks, requester);
   }
 
+  // A request that comes too late, or while the home waits for somebody, is forgotten: whatever
+  // made it late takes the copy away, or the node asks again. Where the home shares the page, the
+  // copy is one of those that can go alone; else the home takes the page itself, data and all.
+  void evict_request(NodeId from) {
+    AMASIA_CHECK(from != home_, "the home evicts its own page");
+    if (!entry_.idle()) return;
+    if (shared() ? (entry_.sharers & bit(from)) == 0 : entry_.owner(home_) != from) return;
+    if ((entry_.sharers & bit(home_)) == 0) return send(MessageKind::kTakeBack, home_, home_);
+    send(MessageKind::kInvalidate, from, home_);
+    become_busy(kAwaitsEviction, from);
+  }
+
+  void evicted(NodeId from) {
+    AMASIA_CHECK(from == entry_.requester(), "another node than the one asked drops its copy");
+    entry_.sharers &= ~bit(from);
+    if (entry_.owner(home_) == from) set_owner(home_);
+    become_idle();
+  }
+
   void invalidate_ack(NodeId from) {
+    if (entry_.busy == kAwaitsEviction) return evicted(from);
     AMASIA_CHECK(entry_.busy == kAwaitsAcks && (entry_.pending_acks & bit(from)) != 0,
                  "an acknowledgement comes that was not asked for");
     entry_.pending_acks &= ~bit(from);
@@ -462,11 +512,11 @@ bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count
       entry.sharers | entry.waiting_readers | entry.waiting_writers | entry.pending_acks;
   if ((all & ~nodes) != 0 || entry.owner(home).value >= node_count) return false;
   if (entry.owner_code == home.value + 1) return false;  // the home is written as 0
-  if (entry.requester_id >= node_count || entry.busy > 2 || entry.reserved != 0) return false;
+  if (entry.requester_id >= node_count || entry.busy > 3 || entry.reserved != 0) return false;
   if ((entry.waiting_readers & entry.waiting_writers) != 0) return false;
   if (entry.sharers != 0) {
-    if (std::popcount(entry.sharers) < 2 || (entry.sharers & bit(entry.owner(home))) == 0)
-      return false;
+    if ((entry.sharers & bit(entry.owner(home))) == 0) return false;
+    if (std::popcount(entry.sharers) < 2 && entry.owner(home) != home) return false;
     if ((entry.waiting_readers & entry.sharers) != 0) return false;
   } else if (((entry.waiting_readers | entry.waiting_writers) & bit(entry.owner(home))) != 0) {
     return false;
@@ -475,15 +525,17 @@ bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count
   if (entry.busy == 2)
     return entry.sharers == 0 && entry.requester() == entry.owner(home) &&
            (entry.pending_acks & bit(entry.requester())) == 0;
-  if (entry.busy == 1) return (entry.sharers & bit(entry.requester())) != 0;
+  if (entry.busy == 3 && (entry.requester() == home || (entry.sharers & bit(home)) == 0))
+    return false;
+  if (entry.busy != 0) return (entry.sharers & bit(entry.requester())) != 0;
   return entry.requester_id == 0 && (entry.waiting_readers | entry.waiting_writers) == 0;
 }
 
 const char* name_of(MessageKind kind) {
   constexpr std::array<const char*, kMessageKinds> kNames = {
-      "ReadRequest", "WriteRequest",   "UpgradeRequest", "InvalidateAck", "Downgraded",
-      "FetchRead",   "FetchExclusive", "FetchForGrant",  "Invalidate",    "Grant",
-      "DataShared",  "DataExclusive",  "DataForGrant"};
+      "ReadRequest",  "WriteRequest", "UpgradeRequest", "InvalidateAck", "Downgraded",
+      "EvictRequest", "FetchRead",    "FetchExclusive", "FetchForGrant", "Invalidate",
+      "Grant",        "TakeBack",     "DataShared",     "DataExclusive", "DataForGrant"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -496,9 +548,9 @@ const char* name_of(CacheState state) {
 
 const char* name_of(CacheEventKind kind) {
   constexpr std::array<const char*, kCacheEventKinds> kNames = {
-      "ReadFault",  "WriteFault",     "PrefetchRead",  "PrefetchWrite", "ReleaseHold",
-      "FetchRead",  "FetchExclusive", "FetchForGrant", "Invalidate",    "Grant",
-      "DataShared", "DataExclusive",  "DataForGrant"};
+      "ReadFault", "WriteFault", "PrefetchRead",   "PrefetchWrite", "ReleaseHold",
+      "Evict",     "FetchRead",  "FetchExclusive", "FetchForGrant", "Invalidate",
+      "Grant",     "TakeBack",   "DataShared",     "DataExclusive", "DataForGrant"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

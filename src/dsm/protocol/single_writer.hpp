@@ -12,6 +12,8 @@
 //   supplier     the node that answers requests with the page: the owner; of a shared page the home
 //                where it is a sharer, else the node that owned the page last.
 //   hold         a revocation that has arrived but waits in CachePage until kReleaseHold.
+//   eviction     a node asks the home to take its copy away, to have the memory back. The copy goes
+//                by the home's revocation, like every other: the request alone changes nothing.
 //
 // What the caller (the engine, the explorer, the simulator) owes the protocol
 //   A. One step at a time per page and node; all effects of a step are executed, in order, before
@@ -40,21 +42,23 @@ enum class MessageKind : std::uint8_t {
   kUpgradeRequest,  // the sender has a read copy and wants to own the page
   kInvalidateAck,   // the sender's read copy is gone
   kDowngraded,      // the owner has become a sharer and the requester's copy is on its way or there
+  kEvictRequest,    // the sender has a copy and would rather have the memory; a hint
   // home -> cache
   kFetchRead,       // keep a read copy, send one to `requester`
   kFetchExclusive,  // drop yours, send the page to `requester`, which then owns it
   kFetchForGrant,   // the same, but `requester` must also await kGrant (others are invalidated)
   kInvalidate,      // drop your read copy and acknowledge
   kGrant,           // all other copies are gone (or will be, with the data): you own the page
+  kTakeBack,        // to the home's own cache: ask for the page, unless you have it or wait for it
   // cache -> cache; each carries the page
   kDataShared,
   kDataExclusive,
   kDataForGrant,
 };
-inline constexpr std::size_t kMessageKinds = 13;
+inline constexpr std::size_t kMessageKinds = 15;
 
 // Whether the message goes to step_home() (else to step_cache()).
-constexpr bool is_for_home(MessageKind kind) { return kind <= MessageKind::kDowngraded; }
+constexpr bool is_for_home(MessageKind kind) { return kind <= MessageKind::kEvictRequest; }
 // Whether the message carries the bytes of the page.
 constexpr bool carries_page(MessageKind kind) { return kind >= MessageKind::kDataShared; }
 
@@ -76,17 +80,20 @@ enum class CacheEventKind : std::uint8_t {
   kPrefetchRead,   // as a read fault, but nobody waits; ignored unless the page is invalid
   kPrefetchWrite,  // as a write fault, but nobody waits; ignored unless the page is invalid
   kReleaseHold,    // do now what was held; without effect where nothing can be done
+  kEvict,  // not at the home: ask for the copy to be taken away; ignored where there is none
+           // to take, or one that is asked for already
   // the messages to a cache
   kFetchRead,
   kFetchExclusive,
   kFetchForGrant,
   kInvalidate,
   kGrant,
+  kTakeBack,
   kDataShared,
   kDataExclusive,
   kDataForGrant,
 };
-inline constexpr std::size_t kCacheEventKinds = 13;
+inline constexpr std::size_t kCacheEventKinds = 15;
 
 struct CacheEvent {
   CacheEventKind kind;
@@ -207,8 +214,10 @@ bool is_valid(const CachePage& page, const CacheContext& context, std::uint32_t 
 
 // The directory of one page, at its home. All zero means: owned exclusively by the home.
 //   exclusive  <=> sharers == 0; the owner is owner().
-//   shared     <=> sharers has two bits or more, the owner's among them.
-//   busy       <=> requester() waits for acks (pending_acks != 0), or kDowngraded is awaited.
+//   shared     <=> sharers has the owner's bit, and another one or the home's (the home may be the
+//                  only sharer: when the others' copies were evicted).
+//   busy       <=> requester() waits for acks (pending_acks != 0), or kDowngraded is awaited,
+//                  or the acknowledgement of requester(), whose read copy is evicted.
 //   a node waits at most once; the requester for whom acks are collected does not wait.
 struct DirectoryEntry {
   std::uint64_t sharers = 0;
@@ -216,7 +225,7 @@ struct DirectoryEntry {
   std::uint64_t waiting_writers = 0;
   std::uint64_t pending_acks = 0;
   std::uint8_t owner_code = 0;    // 0: the home; else 1 + node
-  std::uint8_t busy = 0;          // 0: idle; 1: waits for kDowngraded; 2: waits for acks
+  std::uint8_t busy = 0;          // 0: idle; waits for 1: kDowngraded, 2: acks, 3: an eviction's ack
   std::uint8_t requester_id = 0;  // 0 while idle
   std::uint8_t last_served = 0;   // node; waiting nodes are served in turn from the next one on
   std::uint32_t reserved = 0;
