@@ -64,6 +64,7 @@ Status Coherence::reserve_tables() {
   if (status.ok()) status = take(directory_, decltype(directory_)::make(pages));
   if (status.ok()) status = take(deadlines_, Deadlines::make());
   if (status.ok()) status = take(uses_, PageUses::make());
+  if (status.ok()) status = take(copies_, PageCopies::make(pages));
   if (status.ok()) status = take(local_, decltype(local_)::make(kLocalQueue));
   if (status.ok()) status = take(releases_, decltype(releases_)::make(kMaxReleases));
   return status;
@@ -118,6 +119,7 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
 }
 
 void Coherence::read_ahead(const Fault& fault) {
+  if (limited() && copies_.count() >= copies_allowed()) return;
   const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
   const PageIndex segment_end = page_at(segment, segment.count);
   const ReadAhead::Plan plan = read_ahead_.on_fault(fault.page, fault.write, segment_end);
@@ -206,7 +208,7 @@ void Coherence::on_time(Nanos now) {
 
 Nanos Coherence::next_time() const {
   const bool watching = settings_.watchdog_period > 0 && waiting_.count() > 0;
-  return std::min(deadlines_.next(), watching ? next_watch_ : kNever);
+  return std::min({deadlines_.next(), watching ? next_watch_ : kNever, next_look_});
 }
 
 // ---- steps and batches ---------------------------------------------------------------------
@@ -263,7 +265,12 @@ void Coherence::carry_out(Batch<Effects>& batch) {
   batch.run.count = 0;
   const Effects effects = batch.effects;
   install_woke_all_ = false;
-  for (const protocol::Effect& effect : effects) execute(effect, run, batch.contents);
+  bool unmapped = false;
+  for (const protocol::Effect& effect : effects) {
+    unmapped = unmapped || effect.kind == protocol::EffectKind::kUnmap;
+    execute(effect, run, batch.contents);
+  }
+  if (unmapped) free_lost(run);
 }
 
 void Coherence::finish_events() {
@@ -275,7 +282,7 @@ void Coherence::finish_events() {
     } else if (local_head_ != local_tail_) {
       const Record record = local_[local_head_++ % kLocalQueue];
       on_record(space_.self(), record, nullptr);
-    } else {
+    } else if (!make_room()) {
       break;
     }
   }
@@ -326,6 +333,7 @@ void Coherence::copy_in(PageRun run, Contents contents) {
   } else {
     std::copy_n(contents, size, to);
   }
+  if (limited() && !is_home(run.first)) copies_.note(run);
 }
 
 void Coherence::install(PageRun run, Install access) {

@@ -15,6 +15,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -25,6 +26,7 @@
 #include "dsm/engine.hpp"
 #include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
+#include "dsm/page_copies.hpp"
 #include "dsm/page_message.hpp"
 #include "dsm/page_uses.hpp"
 #include "dsm/prefetch.hpp"
@@ -39,6 +41,7 @@ class Coherence {
   struct Settings {
     std::uint32_t read_ahead_pages = 256;
     Nanos watchdog_period = 5 * base::kSecond;
+    PageCount memory_pages = 0;  // 0: no limit
     Engine::Observer* observer = nullptr;
   };
 
@@ -111,6 +114,17 @@ class Coherence {
   void release_holds();
   void report_long_waits();
 
+  // Memory (coherence_memory.cpp).
+  bool limited() const { return settings_.memory_pages > 0; }
+  PageCount margin() const;
+  PageCount copies_allowed() const;
+  bool short_of_memory() const;
+  void count_memory();
+  bool make_room();
+  bool evict(PageCount wanted);
+  void free_lost(PageRun run);
+  void free_memory(PageRun run);
+
   AddressSpace& space_;
   PageAccess& access_;
   const Settings settings_;
@@ -124,6 +138,7 @@ class Coherence {
   ReadAhead read_ahead_;
   Deadlines deadlines_;
   PageUses uses_;
+  PageCopies copies_;
   WaitingThreads waiting_;
 
   Batch<protocol::CacheEffects> cache_batch_;
@@ -142,6 +157,14 @@ class Coherence {
   Nanos now_ = 0;  // of the entry point at work
   Nanos last_install_ = 0;
   Nanos next_watch_ = 0;
+
+  PageCount home_pages_ = 0;       // with memory, when last counted
+  PageCount copies_at_count_ = 0;  // how many copies there were then
+  Nanos counted_at_ = 0;
+  PageCount asked_ = 0;  // evictions that the homes were asked for lately, and have not made yet
+  Nanos asked_at_ = 0;
+  Nanos next_look_ = std::numeric_limits<Nanos>::max();  // at what is to be evicted
+
   bool failed_ = false;
   Statistics counts_;
 };

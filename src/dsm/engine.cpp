@@ -36,6 +36,7 @@ Result<std::unique_ptr<Engine::Service>> Engine::Service::make(AddressSpace& spa
   auto coherence = Coherence::make(space, *service->access_, fabric,
                                    {.read_ahead_pages = settings.read_ahead_pages,
                                     .watchdog_period = settings.watchdog_period,
+                                    .memory_pages = settings.memory / base::kPageSize,
                                     .observer = settings.observer});
   if (!coherence.ok()) return coherence.error();
   {

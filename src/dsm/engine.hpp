@@ -49,8 +49,10 @@ struct Statistics {
   std::uint64_t pages_invalidated = 0;
   std::uint64_t pages_prefetched = 0;
   std::uint64_t requests_held = 0;  // requests that the holding policy put off at least once
-  std::uint64_t stale_events = 0;   // faults the kernel reported though the page was there
-  std::uint64_t sleeps = 0;         // times the service thread slept
+  std::uint64_t pages_evicted = 0;  // copies whose memory was given back to stay within the limit
+  Bytes memory_max = 0;  // the most managed memory seen at once; counted with a limit only
+  std::uint64_t stale_events = 0;  // faults the kernel reported though the page was there
+  std::uint64_t sleeps = 0;        // times the service thread slept
   Nanos stall_ns = 0;
 };
 
@@ -74,8 +76,11 @@ class Engine {
     bool spare_core = false;
     std::uint32_t read_ahead_pages = 256;       // largest window of a stream; 0: no read-ahead
     Nanos watchdog_period = 5 * base::kSecond;  // a fault older than this is reported; 0: never
-    int service_core = -1;                      // pin the service thread there; -1: do not
-    Observer* observer = nullptr;               // outlives the engine; nullptr: failures abort
+    // How much managed memory the node may use: copies of other nodes' pages are evicted to stay
+    // below. 0: no limit. Pages whose home is here cannot go, whatever it says.
+    Bytes memory = 0;
+    int service_core = -1;         // pin the service thread there; -1: do not
+    Observer* observer = nullptr;  // outlives the engine; nullptr: failures abort
   };
 
   // Registers managed memory with the kernel, and itself as the fabric's handler of 0x100 ...

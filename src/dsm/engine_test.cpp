@@ -324,6 +324,55 @@ TEST(EngineService, LeavesTheCoreToOthersWhileItCannotTakeWhatIsThere) {
   space.release();
 }
 
+// A node works on more of the others' memory than it may use.
+TEST_P(EngineTest, CopiesAreEvictedToStayBelowTheLimit) {
+  if (nodes() == 1) return;
+  constexpr Bytes kLimit = 24 * base::kMiB, kPages = 12'000;
+  Engine::Settings settings;
+  settings.memory = kLimit;
+  settings.read_ahead_pages = 64;
+  TestCluster cluster(nodes(), settings);
+  const std::uint32_t last = nodes() - 1;
+  const auto word = [&](std::uint32_t node, Bytes i) {
+    return cluster.at<Bytes>(node, 0, i * kPageSize + 8 * (i % 7));
+  };
+  for (Bytes i = 0; i < kPages; ++i) *word(last, i) = i + 1;
+  for (Bytes i = 0; i < kPages; ++i) ASSERT_EQ(*word(last, i), i + 1);  // read copies now
+  std::mt19937_64 random(5);
+  for (Bytes i = 0; i < kPages; ++i) {
+    const Bytes page = random() % kPages;
+    ASSERT_GE(*word(last, page), page + 1);
+    if (i % 3 == 0) *word(last, page) += kPages;
+  }
+  for (Bytes i = 0; i < kPages; ++i) ASSERT_EQ(*word(0, i) % kPages, (i + 1) % kPages);
+  const Statistics statistics = cluster.engine(last).statistics();
+  EXPECT_GT(statistics.pages_evicted, kPages);
+  EXPECT_LT(statistics.memory_max, kLimit + kLimit / 4);
+  EXPECT_GT(statistics.memory_max, kLimit / 2);
+}
+
+// Both nodes evict what the other one works on too.
+TEST_P(EngineTest, NoAdditionIsLostThoughPagesAreEvicted) {
+  constexpr Bytes kLimit = 8 * base::kMiB, kPages = 3000;
+  constexpr int kAdditions = 6000;
+  Engine::Settings settings;
+  settings.memory = kLimit;
+  TestCluster cluster(nodes(), settings);
+  on_all_nodes(nodes(), [&](std::uint32_t node) {
+    std::mt19937_64 random(node);
+    for (int i = 0; i < kAdditions; ++i) {
+      const auto home = static_cast<std::uint32_t>(random() % nodes());
+      cluster.at<Counter>(node, home, random() % kPages * kPageSize)->fetch_add(1);
+    }
+  });
+  std::uint64_t sum = 0;
+  for (std::uint32_t home = 0; home < nodes(); ++home)
+    for (Bytes i = 0; i < kPages; ++i) sum += *cluster.at<Counter>(0, home, i * kPageSize);
+  EXPECT_EQ(sum, std::uint64_t{kAdditions} * nodes());
+  if (nodes() == 1) return;
+  EXPECT_GT(cluster.engine(0).statistics().pages_evicted, 0U);
+}
+
 INSTANTIATE_TEST_SUITE_P(Nodes, EngineTest, ::testing::Values(1U, 2U, 3U, 4U),
                          [](const auto& test) { return std::to_string(test.param) + "Nodes"; });
 

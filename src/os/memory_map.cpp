@@ -2,6 +2,7 @@
 #include "os/memory_map.hpp"
 
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -67,6 +68,14 @@ int remove_pages(std::uintptr_t address, Bytes size) noexcept {
   return advise(address, size, MADV_REMOVE);
 }
 
+int allocated_bytes(int descriptor, Bytes* bytes) noexcept {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) return errno;
+  constexpr Bytes kBlock = 512;  // the unit of st_blocks, whatever the file system's own is
+  *bytes = static_cast<Bytes>(status.st_blocks) * kBlock;
+  return 0;
+}
+
 int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept {
   return advise(address, size, MADV_DONTDUMP);
 }
@@ -87,8 +96,8 @@ Result<Reservation> Reservation::make(Bytes size) {
 
 Status keep_addresses_apart(Bytes size) {
   if (size == 0) return base::ok();
-  void* const mapped = ::mmap(nullptr, size, PROT_NONE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* const mapped =
+      ::mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (mapped != MAP_FAILED) return base::ok();
   const int reason = errno;
   return base::errno_error(reason, fmt::format("cannot set {} bytes of addresses aside", size));

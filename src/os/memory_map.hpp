@@ -35,6 +35,8 @@ int drop_pages(std::uintptr_t address, Bytes size) noexcept;
 void populate_pages(void* address, Bytes size) noexcept;
 // Frees the file's content below the mapping too (MADV_REMOVE), which reads as zero afterwards.
 int remove_pages(std::uintptr_t address, Bytes size) noexcept;
+// How much of a memory file's content takes memory, swapped out or not.
+int allocated_bytes(int descriptor, Bytes* bytes) noexcept;
 // Leaves the mapping out of core dumps.
 int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept;
 

@@ -224,8 +224,8 @@ struct DirectoryEntry {
   std::uint64_t waiting_readers = 0;
   std::uint64_t waiting_writers = 0;
   std::uint64_t pending_acks = 0;
-  std::uint8_t owner_code = 0;    // 0: the home; else 1 + node
-  std::uint8_t busy = 0;          // 0: idle; waits for 1: kDowngraded, 2: acks, 3: an eviction's ack
+  std::uint8_t owner_code = 0;  // 0: the home; else 1 + node
+  std::uint8_t busy = 0;        // 0: idle; waits for 1: kDowngraded, 2: acks, 3: an eviction's ack
   std::uint8_t requester_id = 0;  // 0 while idle
   std::uint8_t last_served = 0;   // node; waiting nodes are served in turn from the next one on
   std::uint32_t reserved = 0;
