@@ -13,9 +13,9 @@ namespace amasia::base {
 }  // namespace amasia::base
 
 // Always on. The explanation says what breaks when the condition does not hold.
-#define AMASIA_CHECK(condition, explanation)                                               \
-  (__builtin_expect(static_cast<bool>(condition), 1)                                       \
-       ? static_cast<void>(0)                                                              \
+#define AMASIA_CHECK(condition, explanation)         \
+  (__builtin_expect(static_cast<bool>(condition), 1) \
+       ? static_cast<void>(0)                        \
        : ::amasia::base::check_failed(__FILE__, __LINE__, #condition, explanation))
 
 // On in builds without NDEBUG and wherever AMASIA_CHECK_DEBUG_ON is defined: for checks on paths

@@ -22,8 +22,7 @@ template <typename... Args>
 void log_line(LogLevel level, fmt::format_string<Args...> format, Args&&... args) noexcept {
   if (!log_enabled(level)) return;
   char buffer[1024];  // a longer line is cut
-  const auto result =
-      fmt::format_to_n(buffer, sizeof buffer, format, std::forward<Args>(args)...);
+  const auto result = fmt::format_to_n(buffer, sizeof buffer, format, std::forward<Args>(args)...);
   write_log_line(level, {buffer, std::min(result.size, sizeof buffer)});
 }
 

@@ -16,6 +16,7 @@ namespace {
 
 enum class Kind {
   kNumber,  // minimum … maximum
+  kBytes,   // 0, or minimum … maximum; K, M, G or T may follow the number
   kSwitch,  // --x, --no-x; in the environment 0 or 1
   kChoice,  // one of `choices`; the value is its index
   kFile,    // --x (standard error) or --x=FILE
@@ -64,6 +65,39 @@ Value get_text(const Options& options) {
 #define AMASIA_TEXT(member) set_text<&Options::member>, get_text<&Options::member>
 
 constexpr int kDay = 86400;
+constexpr std::int64_t kLeastMemory = 16 * std::int64_t{kMiB};
+constexpr std::int64_t kMostMemory = 1024 * 1024 * std::int64_t{kGiB};
+
+constexpr std::string_view kByteUnits = "KMGT";
+
+std::optional<std::int64_t> parse_bytes(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  if (error != std::errc()) return std::nullopt;
+  std::string_view unit(stop, static_cast<std::size_t>(end - stop));
+  unsigned shift = 0;
+  if (!unit.empty()) {
+    const auto power = kByteUnits.find(unit.front());
+    if (power == std::string_view::npos) return std::nullopt;
+    shift = 10 * static_cast<unsigned>(power + 1);
+    unit.remove_prefix(1);
+    if (!unit.empty() && unit != "iB" && unit != "B") return std::nullopt;
+  }
+  if (number > static_cast<std::uint64_t>(kMostMemory) >> shift) return std::nullopt;
+  return static_cast<std::int64_t>(number << shift);
+}
+
+std::string bytes_text(std::int64_t bytes) {
+  std::size_t power = 0;
+  while (power < kByteUnits.size() && bytes != 0 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++power;
+  }
+  std::string text = std::to_string(bytes);
+  if (power > 0) text += kByteUnits[power - 1];
+  return text;
+}
 
 constexpr std::array kRows = {
     Row{"--nodes", 'n', "AMASIA_NODES", Kind::kNumber, 1, kMaxNodes, "nodes", nullptr,
@@ -107,6 +141,12 @@ constexpr std::array kRows = {
     Row{"--read-ahead", 0, "AMASIA_READ_AHEAD", Kind::kNumber, 0, 4096, "pages", nullptr,
         "The most pages of 4 KiB fetched ahead of a sequential reader; 0: none.",
         AMASIA_NUMBER(read_ahead_pages)},
+    Row{"--memory", 0, "AMASIA_MEMORY", Kind::kBytes, kLeastMemory, kMostMemory, nullptr, nullptr,
+        "The most memory that the program's data may take on each node. What a node cannot keep "
+        "goes back to the node it belongs to, and large blocks that node 0 has no room for "
+        "belong to the others. 0: an even part of the host's memory, or of what its control "
+        "group may use.",
+        AMASIA_NUMBER(memory)},
     Row{"--log-level", 0, "AMASIA_LOG_LEVEL", Kind::kChoice, 0, 0, nullptr,
         "error|warning|info|debug", "What is worth a line on standard error.",
         AMASIA_NUMBER(log_level)},
@@ -135,6 +175,9 @@ std::string allowed(const Row& row) {
   switch (row.kind) {
     case Kind::kNumber:
       return fmt::format("a whole number of {} from {} to {}", row.unit, row.minimum, row.maximum);
+    case Kind::kBytes:
+      return fmt::format("0, or bytes from {} to {} (K, M, G or T may follow the number)",
+                         bytes_text(row.minimum), bytes_text(row.maximum));
     case Kind::kSwitch:
       return "0 or 1";
     case Kind::kChoice: {
@@ -169,6 +212,13 @@ std::optional<Value> parse_value(const Row& row, std::string_view text) {
       if (number < row.minimum || number > row.maximum) return std::nullopt;
       return Value{.number = number, .text = {}};
     }
+    case Kind::kBytes: {
+      const auto bytes = parse_bytes(text);
+      if (!bytes || *bytes > row.maximum || (*bytes != 0 && *bytes < row.minimum)) {
+        return std::nullopt;
+      }
+      return Value{.number = *bytes, .text = {}};
+    }
     case Kind::kChoice: {
       const auto choices = choices_of(row);
       const auto found = std::find(choices.begin(), choices.end(), text);
@@ -189,6 +239,7 @@ std::string value_text(const Row& row, const Options& options) {
     return std::string(choices_of(row)[static_cast<std::size_t>(value.number)]);
   }
   if (row.kind == Kind::kFile || row.kind == Kind::kPath) return value.text;
+  if (row.kind == Kind::kBytes) return bytes_text(value.number);
   return std::to_string(value.number);
 }
 
@@ -334,6 +385,8 @@ std::string usage(const Row& row) {
   switch (row.kind) {
     case Kind::kNumber:
       return out + fmt::format(" {}..{}", row.minimum, row.maximum);
+    case Kind::kBytes:
+      return out + " BYTES";
     case Kind::kSwitch:
       return out + fmt::format(", --no-{}", row.flag + 2);
     case Kind::kChoice:

@@ -33,6 +33,7 @@ struct Options {
   int watchdog_s = 0;  // 0: off
   int spin_us = 20;
   int read_ahead_pages = 128;
+  std::int64_t memory = 0;  // bytes; 0: what the host gives
   LogLevel log_level = LogLevel::kWarning;
   std::string library;  // "": the one that was installed with the tool
 

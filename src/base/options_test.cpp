@@ -107,6 +107,25 @@ TEST(Options, GoThroughTheEnvironmentUnchanged) {
   EXPECT_TRUE(to_environment(Options()).empty());
 }
 
+TEST(Options, BytesTakeAUnit) {
+  const auto memory_of = [](const char* text) -> std::int64_t {
+    Options options;
+    const std::array<const char*, 2> arguments = {"--memory", text};
+    return parse_arguments(arguments, options).ok() ? options.memory : -1;
+  };
+  EXPECT_EQ(memory_of("64M"), 64 << 20);
+  EXPECT_EQ(memory_of("64MiB"), 64 << 20);
+  EXPECT_EQ(memory_of("3GB"), std::int64_t{3} << 30);
+  EXPECT_EQ(memory_of("67108865"), 67108865);
+  EXPECT_EQ(memory_of("0"), 0);
+  for (const char* wrong : {"1M", "64m", "64 M", "M", "-64M", "64MX", "20000000T", "2048T"}) {
+    EXPECT_EQ(memory_of(wrong), -1) << wrong;
+  }
+  Options options;
+  options.memory = 67108864;
+  EXPECT_EQ(to_environment(options).front().second, "64M");
+}
+
 TEST(Options, EveryRowIsPrintedAndDocumented) {
   const std::string text = options_text(Options()), page = options_markdown();
   for (const char* name : {"AMASIA_NODES", "AMASIA_STATS", "--no-bind", "AMASIA_START_TIMEOUT"}) {

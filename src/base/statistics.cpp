@@ -32,10 +32,11 @@ void append_node(std::string& out, const NodeStatistics& node) {
   fmt::format_to(Output(out),
                  "{{\"id\":{},\"pid\":{},\"faults_read\":{},\"faults_write\":{},"
                  "\"faults_upgrade\":{},\"pages_in\":{},\"pages_out\":{},\"bytes_in\":{},"
-                 "\"bytes_out\":{},\"messages\":{},\"stall_ns\":{}}}",
+                 "\"bytes_out\":{},\"messages\":{},\"stall_ns\":{},\"pages_evicted\":{},"
+                 "\"memory_max\":{}}}",
                  node.id, node.pid, node.faults_read, node.faults_write, node.faults_upgrade,
                  node.pages_in, node.pages_out, node.bytes_in, node.bytes_out, node.messages,
-                 node.stall_ns);
+                 node.stall_ns, node.pages_evicted, node.memory_max);
 }
 
 void append_region(std::string& out, const RegionStatistics& region) {
@@ -109,14 +110,16 @@ std::string to_json(const JobStatistics& job) {
 
 std::string to_table(const JobStatistics& job) {
   std::string out;
-  fmt::format_to(Output(out), "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n",
-                 "node", "read", "write", "upgrade", "pages in", "pages out", "in", "out",
+  fmt::format_to(Output(out),
+                 "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n", "node",
+                 "read", "write", "upgrade", "pages in", "pages out", "evicted", "in", "out",
                  "messages", "stall");
   for (const NodeStatistics& node : job.nodes) {
-    fmt::format_to(Output(out), "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n",
+    fmt::format_to(Output(out),
+                   "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n",
                    node.id, node.faults_read, node.faults_write, node.faults_upgrade, node.pages_in,
-                   node.pages_out, volume(node.bytes_in), volume(node.bytes_out), node.messages,
-                   duration(node.stall_ns));
+                   node.pages_out, node.pages_evicted, volume(node.bytes_in),
+                   volume(node.bytes_out), node.messages, duration(node.stall_ns));
   }
   std::vector<RegionStatistics> regions = job.regions;
   std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) {

@@ -29,8 +29,10 @@ struct NodeStatistics {
   std::uint64_t pages_out = 0;
   std::uint64_t bytes_in = 0;  // of all messages, frames included
   std::uint64_t bytes_out = 0;
-  std::uint64_t messages = 0;  // sent by this node
-  Nanos stall_ns = 0;          // sum over threads of the time spent waiting for managed pages
+  std::uint64_t messages = 0;       // sent by this node
+  Nanos stall_ns = 0;               // sum over threads of the time spent waiting for managed pages
+  std::uint64_t pages_evicted = 0;  // copies given up to stay within --memory
+  std::uint64_t memory_max = 0;     // the most bytes of managed memory seen at once
 };
 
 // One region, by its site; counters are sums over its runs and over the nodes.

@@ -9,7 +9,7 @@ namespace {
 JobStatistics sample() {
   JobStatistics job;
   job.nodes.push_back({.id = 0, .pid = 10, .faults_read = 3, .bytes_in = 4096, .stall_ns = 1500});
-  job.nodes.push_back({.id = 1, .pid = 11, .faults_write = 7, .messages = 9});
+  job.nodes.push_back({.id = 1, .pid = 11, .faults_write = 7, .messages = 9, .pages_evicted = 6});
   RegionStatistics region;
   region.set_site("a \"b\"\n.c:12");
   region.runs = 2;
@@ -29,9 +29,11 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
   EXPECT_EQ(to_json(sample()),
             "{\"nodes\":[{\"id\":0,\"pid\":10,\"faults_read\":3,\"faults_write\":0,"
             "\"faults_upgrade\":0,\"pages_in\":0,\"pages_out\":0,\"bytes_in\":4096,\"bytes_out\":0,"
-            "\"messages\":0,\"stall_ns\":1500},{\"id\":1,\"pid\":11,\"faults_read\":0,"
+            "\"messages\":0,\"stall_ns\":1500,\"pages_evicted\":0,\"memory_max\":0},{\"id\":1,"
+            "\"pid\":11,\"faults_read\":0,"
             "\"faults_write\":7,\"faults_upgrade\":0,\"pages_in\":0,\"pages_out\":0,\"bytes_in\":0,"
-            "\"bytes_out\":0,\"messages\":9,\"stall_ns\":0}],\"regions\":["
+            "\"bytes_out\":0,\"messages\":9,\"stall_ns\":0,\"pages_evicted\":6,"
+            "\"memory_max\":0}],\"regions\":["
             "{\"site\":\"a \\\"b\\\"\\u000a.c:12\",\"runs\":2,\"nodes\":2,"
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"
             "\"elapsed_ns\":20000000},{\"site\":\"main+0x12\",\"runs\":4,\"nodes\":0,"

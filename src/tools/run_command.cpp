@@ -13,6 +13,7 @@
 #include "tools/core_shares.hpp"
 #include "tools/job_environment.hpp"
 #include "tools/leftovers.hpp"
+#include "tools/memory_share.hpp"
 #include "tools/pmix_source.hpp"
 #include "tools/program.hpp"
 #include "tools/supervisor.hpp"
@@ -96,6 +97,18 @@ std::vector<int> cores_of_rank(const std::vector<int>& cores) {
   return index < total ? core_share(cores, index, total) : cores;
 }
 
+// What the user leaves to us is settled once, here: a node does not know who else is on its host.
+void settle_memory(Options& options, bool one_node_here) {
+  if (options.memory != 0) return;
+  auto nodes = static_cast<unsigned>(options.nodes);
+  if (one_node_here) {
+    const char* count = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    if (count == nullptr) count = std::getenv("SLURM_NTASKS_PER_NODE");
+    nodes = count == nullptr ? 1 : static_cast<unsigned>(std::strtoul(count, nullptr, 10));
+  }
+  options.memory = static_cast<std::int64_t>(memory_share(host_memory(), nodes));
+}
+
 struct Job {
   Options options;
   Program program;
@@ -176,6 +189,7 @@ Error run_plainly(const Job& job) {
 
 int run_nodes(Job job, std::unique_ptr<fabric::PmixMembership> membership, Keeper keeper,
               os::SignalQueue signals, const std::string& name, const std::string& library) {
+  settle_memory(job.options, membership != nullptr);
   std::optional<os::NetworkNamespaces> spaces;
   if (job.options.netns) {
     auto made = os::NetworkNamespaces::make(static_cast<unsigned>(job.options.nodes));

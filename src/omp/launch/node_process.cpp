@@ -169,6 +169,7 @@ Status NodeProcess::run_engine() {
   settings.spin_limit = options().spin_us * base::kMicrosecond;
   settings.read_ahead_pages = static_cast<std::uint32_t>(options().read_ahead_pages);
   settings.watchdog_period = options().watchdog_s * base::kSecond;
+  settings.memory = static_cast<Bytes>(options().memory);
   auto engine = dsm::Engine::make(process_.space, *fabric_, settings);
   if (!engine.ok()) return engine.error();
   engine_ = std::move(engine).value();
@@ -262,6 +263,8 @@ base::NodeStatistics NodeProcess::own_statistics() const {
   own.bytes_out = messages.bytes_out;
   own.messages = messages.messages_out;
   own.stall_ns = memory.stall_ns;
+  own.pages_evicted = memory.pages_evicted;
+  own.memory_max = memory.memory_max;
   return own;
 }
 
@@ -399,9 +402,12 @@ void NodeProcess::on_message(const fabric::Incoming& message) {
   std::thread([end] {
     ending_for_another_node = true;
     switch (end.kind) {
-      case EndKind::kInOrder: std::exit(end.status);
-      case EndKind::kQuick: std::quick_exit(end.status);
-      case EndKind::kImmediate: real_exit_now(end.status);
+      case EndKind::kInOrder:
+        std::exit(end.status);
+      case EndKind::kQuick:
+        std::quick_exit(end.status);
+      case EndKind::kImmediate:
+        real_exit_now(end.status);
     }
   }).detach();
 }

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/memory_share.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <fstream>
+
+namespace amasia::tools {
+namespace {
+
+namespace fs = std::filesystem;
+
+class HostMemory : public testing::Test {
+ protected:
+  void SetUp() override {
+    char name[] = "/tmp/amasia-memory-XXXXXX";
+    ASSERT_NE(mkdtemp(name), nullptr);
+    root_ = name;
+    write("proc/meminfo", "MemTotal:        1000000 kB\nMemFree:  5 kB\n");
+  }
+  void TearDown() override { fs::remove_all(root_); }
+  void write(const fs::path& file, const char* text) const {
+    fs::create_directories((root_ / file).parent_path());
+    std::ofstream(root_ / file) << text;
+  }
+  fs::path root_;
+};
+
+TEST_F(HostMemory, IsThePhysicalOneWithoutControlGroups) {
+  EXPECT_EQ(host_memory(root_), 1'000'000 * base::kKiB);
+}
+
+TEST_F(HostMemory, IsTheLeastThatAGroupOrOneAboveAllows) {
+  write("proc/self/cgroup", "0::/jobs/one\n");
+  write("sys/fs/cgroup/jobs/one/memory.max", "max\n");
+  EXPECT_EQ(host_memory(root_), 1'000'000 * base::kKiB);
+  write("sys/fs/cgroup/jobs/memory.max", "300000000\n");
+  EXPECT_EQ(host_memory(root_), 300'000'000U);
+  write("sys/fs/cgroup/jobs/one/memory.max", "200000000\n");
+  EXPECT_EQ(host_memory(root_), 200'000'000U);
+  write("sys/fs/cgroup/memory.max", "100000000\n");
+  EXPECT_EQ(host_memory(root_), 100'000'000U);
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "50000000\n");
+  EXPECT_EQ(host_memory(root_), 50'000'000U);
+}
+
+TEST_F(HostMemory, IsZeroWhereNothingTells) { EXPECT_EQ(host_memory(root_ / "nothing"), 0U); }
+
+TEST(MemoryShare, LeavesAnEighth) {
+  EXPECT_EQ(memory_share(8 * base::kGiB, 1), 7 * base::kGiB);
+  EXPECT_EQ(memory_share(8 * base::kGiB, 2), 7 * base::kGiB / 2);
+}
+
+}  // namespace
+}  // namespace amasia::tools
