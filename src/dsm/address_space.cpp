@@ -104,6 +104,17 @@ AddressRange AddressSpace::stacks(NodeId node) const {
   return {whole.begin + stride_ / 8 * kHeapEighths, whole.end};
 }
 
+AddressRange AddressSpace::spread() const {
+  const AddressRange whole = heap(base::kOrigin);
+  return {node_count_ > 1 ? whole.begin + stride_ / 2 : whole.end, whole.end};
+}
+
+bool AddressSpace::is_spread(PageIndex page) const noexcept {
+  const PageCount in_spread = page.value - first_spread_page();  // unsigned: large below it
+  return node_count_ > 1 &&
+         in_spread < (stride_ / 8 * kHeapEighths - stride_ / 2) / base::kPageSize;
+}
+
 AddressRange AddressSpace::global_range(std::size_t index) const {
   AMASIA_CHECK(index < global_count_, "a range of globals that was not added");
   const GlobalRange& range = globals_[index];
@@ -143,6 +154,15 @@ PageRun AddressSpace::within_segment(PageRun run) const noexcept {
   if (run.first >= first_arena_page()) {
     const PageCount arena_pages = stride_ / base::kPageSize;
     const PageCount in_arenas = run.first.value - first_arena_page().value;
+    constexpr PageCount kStripePages = kStripe / base::kPageSize;
+    if (is_spread(run.first)) {
+      const PageCount in_spread = run.first.value - first_spread_page();
+      end = first_spread_page() + (in_spread / kStripePages + 1) * kStripePages;
+      return {run.first, std::min(run.count, end - run.first.value)};
+    }
+    if (node_count_ > 1 && run.first.value < first_spread_page()) {
+      return {run.first, std::min(run.count, first_spread_page() - run.first.value)};
+    }
     end = first_arena_page().value + (in_arenas / arena_pages + 1) * arena_pages;
   } else {
     const GlobalRange* const range = global_of(run.first);
@@ -173,6 +193,14 @@ std::byte* AddressSpace::alias_of(PageIndex page) const noexcept {
 }
 
 NodeId AddressSpace::home_of(PageIndex page) const noexcept {
+  if (is_spread(page)) {
+    const PageCount stripe = (page.value - first_spread_page()) / (kStripe / base::kPageSize);
+    return NodeId{static_cast<NodeId::representation>(1 + stripe % (node_count_ - 1))};
+  }
+  return arena_of(page);
+}
+
+NodeId AddressSpace::arena_of(PageIndex page) const noexcept {
   if (page < first_arena_page()) return base::kOrigin;
   const PageCount in_arenas = page.value - first_arena_page().value;
   return NodeId{static_cast<NodeId::representation>(in_arenas / (stride_ / base::kPageSize))};

@@ -13,6 +13,10 @@
 // last 1/8 stacks. Globals are page-aligned ranges of loaded objects that stay at their addresses,
 // numbered from page 0 in the order in which they are added; their home is the origin.
 //
+// Spread memory: with two nodes or more the second half of the origin's heap belongs to the other
+// nodes, stripe by stripe in turn, so that one block of the origin's heap can be larger than what
+// one node holds. A stripe is a segment of its own.
+//
 // A page that only its home has touched is a hole, or an ordinary page of the file, and costs
 // nothing; nothing here knows of page states.
 #pragma once
@@ -32,6 +36,7 @@ inline constexpr std::uintptr_t kManagedBase = 0x7e90'0000'0000;
 inline constexpr Bytes kManagedSpan = 1024 * base::kGiB;
 inline constexpr Bytes kGlobalsSpan = 64 * base::kGiB;
 inline constexpr std::size_t kMaxGlobalRanges = 1024;
+inline constexpr Bytes kStripe = 4 * base::kMiB;
 
 struct AddressRange {
   std::uintptr_t begin = 0;
@@ -99,6 +104,9 @@ class AddressSpace {
   AddressRange arena(NodeId node) const;
   AddressRange heap(NodeId node) const;
   AddressRange stacks(NodeId node) const;
+  // The part of the origin's heap whose home is the other nodes; empty with one node.
+  AddressRange spread() const;
+  bool is_spread(PageIndex page) const noexcept;
   std::size_t global_range_count() const { return global_count_; }
   AddressRange global_range(std::size_t index) const;
   // One more than the largest PageIndex: the size of an array with an entry for each page.
@@ -121,6 +129,9 @@ class AddressSpace {
   std::byte* address_of(PageIndex page) const noexcept;  // in the view
   std::byte* alias_of(PageIndex page) const noexcept;
   NodeId home_of(PageIndex page) const noexcept;
+  // The node whose heap or stack the page is part of; of globals the origin. It is the home but in
+  // spread memory.
+  NodeId arena_of(PageIndex page) const noexcept;
 
  private:
   struct GlobalRange {
@@ -130,6 +141,9 @@ class AddressSpace {
   };
   const GlobalRange* global_of(PageIndex page) const noexcept;
   PageIndex first_arena_page() const { return PageIndex{globals_span_ / base::kPageSize}; }
+  PageCount first_spread_page() const {
+    return first_arena_page().value + stride_ / 2 / base::kPageSize;
+  }
 
   NodeId self_{};
   std::uint32_t node_count_ = 0;

@@ -86,6 +86,31 @@ TEST_F(AddressSpaceTest, GlobalsKeepTheirContentAtTheOrigin) {
   EXPECT_FALSE(space_.is_valid(PageRun{PageIndex{1}, 2}));
 }
 
+TEST_F(AddressSpaceTest, StripesOfTheOriginsHeapBelongToTheOthersInTurn) {
+  ASSERT_TRUE(space_.map(three_nodes(0)).ok());
+  const AddressRange spread = space_.spread();
+  const PageIndex first = *space_.page_of(spread.begin);
+  constexpr PageCount kPages = kStripe / base::kPageSize;
+  EXPECT_EQ(spread.end, space_.heap(base::kOrigin).end);
+  EXPECT_EQ(spread.size() % kStripe, 0U);
+  const auto home = [&](PageCount page) {
+    return space_.home_of(PageIndex{first.value + page}).value;
+  };
+  EXPECT_EQ(home(0), 1U);
+  EXPECT_EQ(home(kPages - 1), 1U);
+  EXPECT_EQ(home(kPages), 2U);
+  EXPECT_EQ(home(2 * kPages), 1U);
+  EXPECT_EQ(space_.arena_of(PageIndex{first.value + kPages}), base::kOrigin);
+  for (const PageCount outside : {first.value - 1, space_.page_of(spread.end - 1)->value + 1}) {
+    EXPECT_FALSE(space_.is_spread(PageIndex{outside}));
+    EXPECT_EQ(space_.home_of(PageIndex{outside}), base::kOrigin);
+  }
+  EXPECT_TRUE(space_.is_valid(PageRun{PageIndex{first.value + kPages}, kPages}));
+  EXPECT_FALSE(space_.is_valid(PageRun{PageIndex{first.value + kPages - 1}, 2}));
+  EXPECT_EQ(space_.within_segment({PageIndex{first.value - 3}, 100}).count, 3U);
+  EXPECT_EQ(space_.within_segment({PageIndex{first.value + 5}, kPages}).count, kPages - 5);
+}
+
 TEST_F(AddressSpaceTest, RefusesWhatItCannotHold) {
   EXPECT_EQ(space_.add_globals({0x1000, 0x2000}).errno_value, EINVAL);
   auto settings = three_nodes(0);

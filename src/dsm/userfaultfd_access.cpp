@@ -18,21 +18,31 @@ Result<std::unique_ptr<UserfaultfdAccess>> UserfaultfdAccess::make(AddressSpace&
   std::unique_ptr<UserfaultfdAccess> access(
       new UserfaultfdAccess(space, std::move(opened).value()));
   if (space.node_count() == 1) return access;  // nobody else can ever hold a page
+  const auto of_home = [&](NodeId home) {
+    return home == space.self() ? os::Registration::kPresent : os::Registration::kAll;
+  };
+  Status status = base::ok();
+  const auto add = [&](AddressRange range, os::Registration registration) {
+    if (status.ok()) status = access->register_segment(range, registration);
+  };
   for (std::size_t i = 0; i < space.global_range_count(); ++i) {
-    auto status = access->register_segment(space.global_range(i), base::kOrigin);
-    if (!status.ok()) return status.error();
+    add(space.global_range(i), of_home(base::kOrigin));
   }
-  for (std::uint32_t k = 0; k < space.node_count(); ++k) {
+  // Stripes are registered alike on every node: registered each as its home wants it, they would be
+  // more mappings than the kernel allows. So a hole of one is filled here, not by the kernel.
+  const AddressRange spread = space.spread(), first = space.arena(base::kOrigin);
+  add({first.begin, spread.begin}, of_home(base::kOrigin));
+  add(spread, os::Registration::kAll);
+  add({spread.end, first.end}, of_home(base::kOrigin));
+  for (std::uint32_t k = 1; k < space.node_count(); ++k) {
     const NodeId node{static_cast<NodeId::representation>(k)};
-    auto status = access->register_segment(space.arena(node), node);
-    if (!status.ok()) return status.error();
+    add(space.arena(node), of_home(node));
   }
+  if (!status.ok()) return status.error();
   return access;
 }
 
-Status UserfaultfdAccess::register_segment(AddressRange range, NodeId home) {
-  const auto registration =
-      home == space_.self() ? os::Registration::kPresent : os::Registration::kAll;
+Status UserfaultfdAccess::register_segment(AddressRange range, os::Registration registration) {
   return userfaultfd_.register_range(range.begin, range.size(), registration);
 }
 
@@ -75,6 +85,9 @@ int UserfaultfdAccess::install(PageRun run, Install access, bool* woke) {
       access == Install::kWritable ? os::Mapping::kWritable : os::Mapping::kReadOnly;
   const std::uintptr_t first = begin(run);
   const Bytes size = bytes(run);
+  if (space_.is_spread(run.first) && space_.home_of(run.first) == space_.self()) {
+    os::populate_pages(space_.alias_of(run.first), size);
+  }
   *woke = true;
   // Stacks have guard pages, so that a run may lie in several mappings of the kernel, which it
   // answers with ENOENT: page by page then.

@@ -24,7 +24,7 @@ class UserfaultfdAccess final : public PageAccess {
  private:
   UserfaultfdAccess(AddressSpace& space, os::Userfaultfd userfaultfd)
       : space_(space), userfaultfd_(std::move(userfaultfd)) {}
-  Status register_segment(AddressRange range, NodeId home);
+  Status register_segment(AddressRange range, os::Registration registration);
   void fill_holes(PageRun run) const;
   std::uintptr_t begin(PageRun run) const {
     return reinterpret_cast<std::uintptr_t>(space_.address_of(run.first));

@@ -14,7 +14,7 @@ ForeignBlocks::ForeignBlocks(const AddressSpace& space, Heap& heap, fabric::Fabr
 NodeId ForeignBlocks::owner_of(const void* block) const {
   const auto page = space_.page_of(block);
   AMASIA_CHECK(page.has_value(), "a block of another node lies in its arena");
-  return space_.home_of(*page);
+  return space_.arena_of(*page);
 }
 
 void ForeignBlocks::release(void* block) noexcept {

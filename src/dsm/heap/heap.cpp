@@ -83,7 +83,7 @@ struct HeapHooks {
                                         keep_part, keep_part, split,   merge};
 };
 
-EarlyOutcome Heap::start(AddressRange range, Bytes largest_block) noexcept {
+EarlyOutcome Heap::start(AddressRange range, const Settings& settings) noexcept {
   AMASIA_CHECK(the_heap == nullptr, "a process has one managed heap");
   AMASIA_CHECK(range.begin % base::kPageSize == 0 && range.end % base::kPageSize == 0,
                "the heap is made of whole pages");
@@ -91,9 +91,17 @@ EarlyOutcome Heap::start(AddressRange range, Bytes largest_block) noexcept {
   // Large blocks begin on a page of their own, so that no page is shared for nothing.
   amasia_je_opt_cache_oblivious = false;
   range_ = range;
-  largest_block_ = std::min(largest_block, range.size());
+  largest_block_ = std::min(settings.largest_block, range.size());
+  const AddressRange spread =
+      settings.spread.size() > 0 ? settings.spread : AddressRange{range.end, range.end};
+  AMASIA_CHECK(spread.begin > range.begin && spread.end == range.end,
+               "spread memory lies at the end of the heap");
+  const Bytes own = base::round_up(std::min<Bytes>(settings.own_share, spread.begin - range.begin),
+                                   base::kPageSize);
   // The first page is left out, so that no block begins at the arena's own address.
-  next_.store(range.begin + base::kPageSize, std::memory_order_relaxed);
+  parts_[0].set(range.begin + base::kPageSize, range.begin + std::max(own, 2 * base::kPageSize));
+  parts_[1].set(spread.begin, spread.end);
+  parts_[2].set(parts_[0].end, spread.begin);
   arena_count_ = std::clamp(os::allowed_core_count(), 1u, kMaxArenas);
   for (unsigned i = 0; i < arena_count_; ++i) {
     ArenaConfig config{&HeapHooks::table, false};
@@ -103,22 +111,41 @@ EarlyOutcome Heap::start(AddressRange range, Bytes largest_block) noexcept {
     if (error != 0) return {"create an arena of the managed heap", error};
     char name[48];
     *fmt::format_to_n(name, sizeof name - 1, "arena.{}.retain_grow_limit", arenas_[i]).out = '\0';
-    Bytes limit = kGrowLimit;
+    Bytes limit = std::clamp(own / 16, kGrowLimit / 16, kGrowLimit);
     amasia_je_mallctl(name, nullptr, nullptr, &limit, sizeof limit);
   }
   return {};
 }
 
-void* Heap::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
-  std::uintptr_t next = next_.load(std::memory_order_relaxed);
+void Heap::Part::set(std::uintptr_t first, std::uintptr_t last) noexcept {
+  begin = first;
+  end = last;
+  next.store(first, std::memory_order_relaxed);
+}
+
+void* Heap::Part::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
+  std::uintptr_t rest = next.load(std::memory_order_relaxed);
   for (;;) {
-    const std::uintptr_t begin = base::round_up(next, std::max<Bytes>(alignment, 1));
-    if (wanted != 0 && wanted != begin) return nullptr;  // cannot grow in place
-    if (begin > range_.end || range_.end - begin < size) return nullptr;
-    if (next_.compare_exchange_weak(next, begin + size, std::memory_order_relaxed)) {
-      return reinterpret_cast<void*>(begin);
+    const std::uintptr_t block = base::round_up(rest, std::max<Bytes>(alignment, 1));
+    if (wanted != 0 && wanted != block) return nullptr;  // cannot grow in place
+    if (block > end || end - block < size) return nullptr;
+    if (next.compare_exchange_weak(rest, block + size, std::memory_order_relaxed)) {
+      return reinterpret_cast<void*>(block);
     }
   }
+}
+
+void* Heap::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
+  for (Part& part : parts_) {
+    if (void* const block = part.take(wanted, size, alignment)) return block;
+  }
+  return nullptr;
+}
+
+Bytes Heap::bytes_taken() const {
+  Bytes taken = 0;
+  for (const Part& part : parts_) taken += part.next.load(std::memory_order_relaxed) - part.begin;
+  return taken;
 }
 
 void Heap::bind_thread() noexcept {

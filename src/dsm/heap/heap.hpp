@@ -29,10 +29,17 @@ class Heap {
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;
 
-  // Allocates from `range` (page-aligned, zero-filled memory that only this node's heap uses).
-  // No single block is larger than `largest_block`, as an operating system refuses what can never
-  // fit. May allocate from the C library.
-  EarlyOutcome start(AddressRange range, Bytes largest_block) noexcept;
+  struct Settings {
+    // No single block is larger, as an operating system refuses what can never fit.
+    Bytes largest_block = ~Bytes{0};
+    // A part at the end of the range that belongs to other nodes, and how much is taken in front of
+    // it before it is used. Where it is full too, the rest in front of it follows.
+    AddressRange spread{};
+    Bytes own_share = ~Bytes{0};
+  };
+  // Allocates from `range` (page-aligned, zero-filled memory that only this node's heap uses). May
+  // allocate from the C library.
+  EarlyOutcome start(AddressRange range, const Settings& settings) noexcept;
   bool started() const { return range_.end != 0; }
 
   bool owns(const void* block) const {
@@ -51,11 +58,22 @@ class Heap {
   std::size_t usable_size(const void* block) const noexcept;
 
   // Bytes of the range taken so far. They are reused but never given back.
-  Bytes bytes_taken() const { return next_.load(std::memory_order_relaxed) - range_.begin; }
+  Bytes bytes_taken() const;
 
  private:
   static constexpr unsigned kMaxArenas = 16;
   friend struct HeapHooks;
+
+  // A stretch of the range of which the front has been taken.
+  struct Part {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    // Where the untouched rest begins. Relaxed: it carries no other data.
+    std::atomic<std::uintptr_t> next{0};
+
+    void set(std::uintptr_t first, std::uintptr_t last) noexcept;
+    void* take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept;
+  };
 
   void* take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept;
   void bind_thread() noexcept;
@@ -64,8 +82,7 @@ class Heap {
 
   AddressRange range_;
   Bytes largest_block_ = 0;
-  // Where the untouched rest of the range begins. Relaxed: it carries no other data.
-  std::atomic<std::uintptr_t> next_{0};
+  Part parts_[3];  // in the order in which they are used
   unsigned arena_count_ = 0;
   unsigned arenas_[kMaxArenas] = {};
   // Deals arenas to threads. Relaxed: any distribution is right.

@@ -25,7 +25,8 @@ inline AddressSpace& space_for_tests() {
 inline Heap& heap_for_tests() {
   static constinit Heap heap;
   if (!heap.started()) {
-    const EarlyOutcome outcome = heap.start(space_for_tests().heap(NodeId{1}), kTestLargestBlock);
+    const EarlyOutcome outcome =
+        heap.start(space_for_tests().heap(NodeId{1}), {.largest_block = kTestLargestBlock});
     AMASIA_CHECK(outcome.ok(), "the heap starts");
   }
   return heap;

@@ -71,8 +71,14 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
     fail_start(
         fmt::format("the program has loaded more than {} libraries", ObjectTable::kMaxObjects));
   }
-  if (const auto heap = process.heap.start(process.space.heap(self), largest_block(nodes));
-      !heap.ok()) {
+  dsm::Heap::Settings heap_settings;
+  heap_settings.largest_block = largest_block(nodes);
+  if (self == base::kOrigin && process.options != nullptr && process.options->memory > 0) {
+    // A quarter of the origin's memory is for globals, stacks and copies of the others' pages.
+    heap_settings.spread = process.space.spread();
+    heap_settings.own_share = static_cast<Bytes>(process.options->memory) / 4 * 3;
+  }
+  if (const auto heap = process.heap.start(process.space.heap(self), heap_settings); !heap.ok()) {
     fail_start(fmt::format("cannot {}: {}", heap.failed_step, strerrordesc_np(heap.errno_value)));
   }
 }
@@ -164,8 +170,8 @@ void early_start(char** environment) noexcept {
   const int first_own = origin ? kFirstOfRuntime : delegate::kLastProgramDescriptor + 1;
   const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, first_own);
   if (log < 0) {
-    fail_start(fmt::format("the limit of open files is too low: descriptor {} cannot be used",
-                           first_own));
+    fail_start(
+        fmt::format("the limit of open files is too low: descriptor {} cannot be used", first_own));
   }
   base::set_log_identity(self.value, log);
   if (!origin) mute();
