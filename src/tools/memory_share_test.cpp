@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <filesystem>
 #include <fstream>
+#include <string>
 
 namespace amasia::tools {
 namespace {
@@ -14,8 +16,8 @@ namespace fs = std::filesystem;
 class HostMemory : public testing::Test {
  protected:
   void SetUp() override {
-    char name[] = "/tmp/amasia-memory-XXXXXX";
-    ASSERT_NE(mkdtemp(name), nullptr);
+    std::string name = testing::TempDir() + "amasia-memory-XXXXXX";
+    ASSERT_NE(mkdtemp(name.data()), nullptr);
     root_ = name;
     write("proc/meminfo", "MemTotal:        1000000 kB\nMemFree:  5 kB\n");
   }
