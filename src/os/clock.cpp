@@ -24,6 +24,12 @@ Nanos realtime_now() noexcept {
   return to_nanos(time);
 }
 
+Nanos own_cpu_time() noexcept {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return to_nanos(time);
+}
+
 Nanos thread_cpu_time(int thread_id) noexcept {
   // The kernel's encoding of "scheduler clock of one thread": ~id in the upper bits, 4 = per
   // thread, 2 = scheduler clock. pthread_getcpuclockid needs a pthread_t, which a fault does not

@@ -5,7 +5,9 @@
 // must not allocate); nothing here knows what Amasia is.
 #pragma once
 
+#include "os/alarm.hpp"
 #include "os/clock.hpp"
+#include "os/cpu_quota.hpp"
 #include "os/descriptor.hpp"
 #include "os/futex.hpp"
 #include "os/memory_map.hpp"

@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "os/cpu_quota.hpp"
 #include "os/packet_socket.hpp"
 
 namespace amasia::os {
@@ -43,6 +44,7 @@ struct Prepared {
 enum class Step : int {
   kParent, kLayout,
   kCores,
+  kQuota,
   kLimits,
   kNamespace,
   kDirectory,
@@ -58,6 +60,8 @@ const char* step_name(Step step) {
       return "cannot switch off the randomisation of its addresses (does a container forbid it?)";
     case Step::kCores:
       return "cannot bind it to its cores";
+    case Step::kQuota:
+      return "cannot hold it to its CPU quota";
     case Step::kLimits:
       return "cannot set its resource limits";
     case Step::kNamespace:
@@ -124,6 +128,8 @@ Step become(const Prepared& prepared, pid_t parent) {
   if (!request.randomised && ::personality(ADDR_NO_RANDOMIZE) == -1) return Step::kLayout;
   if (!request.cores.empty() && ::sched_setaffinity(0, sizeof prepared.cores, &prepared.cores) != 0)
     return Step::kCores;
+  if (!request.cpu_group.empty() && (errno = enter_cpu_group(request.cpu_group.c_str())) != 0)
+    return Step::kQuota;
   if (request.network_namespace >= 0 && ::setns(request.network_namespace, CLONE_NEWNET) != 0)
     return Step::kNamespace;
   if (!request.working_directory.empty() && ::chdir(request.working_directory.c_str()) != 0)

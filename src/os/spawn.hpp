@@ -27,6 +27,7 @@ struct SpawnRequest {
   int standard_input = -1, standard_output = -1, standard_error = -1;
   int network_namespace = -1;
   std::vector<int> cores;  // empty: the caller's
+  std::string cpu_group;   // the entry of one of CpuGroups; "": the caller's
   std::optional<ResourceLimits> limits;
   std::optional<mode_t> file_mode_mask;
   bool own_process_group = false;
