@@ -5,10 +5,13 @@
 #pragma once
 
 #include "base/check.hpp"
+#include "base/emulation.hpp"
 #include "base/ids.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
+#include "base/quantities.hpp"
 #include "base/result.hpp"
+#include "base/sharing_reason.hpp"
 #include "base/statistics.hpp"
 #include "base/units.hpp"
 

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <optional>
 
+#include "base/emulation.hpp"
 #include "base/ids.hpp"
 
 namespace amasia::base {
@@ -21,6 +22,9 @@ enum class Kind {
   kChoice,  // one of `choices`; the value is its index
   kFile,    // --x (standard error) or --x=FILE
   kPath,
+  kNumbers,  // one for each node, separated by commas, from minimum / 1000 to maximum
+  kShares,  // as parse_shares takes it
+  kLink,    // as parse_link takes it
 };
 
 struct Value {
@@ -147,6 +151,40 @@ constexpr std::array kRows = {
         "belong to the others. 0: an even part of the host's memory, or of what its control "
         "group may use.",
         AMASIA_NUMBER(memory)},
+    Row{"--share", 0, "AMASIA_SHARE", Kind::kChoice, 0, 0, nullptr, "auto|always|never|threshold",
+        "Which regions are carried across nodes: auto: those that this makes faster, as far as "
+        "their executions so far tell; always: all that can be; never: none; threshold: those "
+        "whose page faults are further apart than the break-even that was calibrated.",
+        AMASIA_NUMBER(share)},
+    Row{"--csr", 0, "AMASIA_CSR", Kind::kNumbers, 1, 1000, nullptr, nullptr,
+        "Core speed ratio: how fast a core of each node is, relative to the others', such as "
+        "1,0.33. Loops and threads are then shared by these numbers, and not as measured.",
+        AMASIA_TEXT(core_speeds)},
+    Row{"--emulate", 0, "AMASIA_EMULATE", Kind::kShares, 0, 0, nullptr, nullptr,
+        "Start as many nodes on this host as there are numbers, each with one core, slowed to that "
+        "part of it by CPU quota: unlike nodes to try things with. One number alone is the single "
+        "node that they are held against. Needs root or a delegated control group, unless all are "
+        "1 and have a core of their own.",
+        AMASIA_TEXT(emulate)},
+    Row{"--link", 0, "AMASIA_LINK", Kind::kLink, 0, 0, nullptr, nullptr,
+        "Slow the links between nodes: no message arrives earlier than so many microseconds after "
+        "it was sent, nor do those from one node to another come faster than so many MB (10^6 "
+        "bytes) a second.",
+        AMASIA_TEXT(link)},
+    Row{"--schedule", 0, "AMASIA_SCHEDULE", Kind::kChoice, 0, 0, nullptr,
+        "auto|static|dynamic|guided|fac2|wf|awf|hetprobe|hetprobe-i",
+        "How loops that are handed out at run time (dynamic, guided, auto, runtime; not ordered "
+        "ones) are shared, whatever the program asks for. auto: as it asks for, with shares by "
+        "core speed once that is known; loops that it leaves to the runtime by hetprobe-i.",
+        AMASIA_NUMBER(schedule)},
+    Row{"--probe", 0, "AMASIA_PROBE", Kind::kNumber, 1, 50, "percent", nullptr,
+        "How many of a loop's iterations hetprobe and hetprobe-i measure the nodes by, before they "
+        "decide who shares the rest.",
+        AMASIA_NUMBER(probe_percent)},
+    Row{"--reprobe", 0, "AMASIA_REPROBE", Kind::kNumber, 1, 100, "percent", nullptr,
+        "After how many of a loop's iterations hetprobe-i decides again. OMP_HET_PTG, where it is "
+        "set, says the same.",
+        AMASIA_NUMBER(reprobe_percent)},
     Row{"--log-level", 0, "AMASIA_LOG_LEVEL", Kind::kChoice, 0, 0, nullptr,
         "error|warning|info|debug", "What is worth a line on standard error.",
         AMASIA_NUMBER(log_level)},
@@ -154,11 +192,17 @@ constexpr std::array kRows = {
         "The runtime library to load into the program, instead of the libamasia.so that was "
         "installed with this command.",
         AMASIA_TEXT(library)},
+    Row{"--calibration", 0, "AMASIA_CALIBRATION", Kind::kPath, 0, 0, nullptr, nullptr,
+        "The file with what 'amasia calibrate' measured of the nodes and their links, instead of "
+        "amasia/calibration.json in XDG_CONFIG_HOME or ~/.config. A run over nodes that it does "
+        "not know measures briefly, and adds that. off: neither reads nor measures.",
+        AMASIA_TEXT(calibration)},
 };
 static_assert(kRows.size() <= 64, "set_rows has a bit for each row");
 
 // Variables of ours that are no options.
-constexpr std::array kOwnVariables = {std::string_view("AMASIA_LAUNCHER")};
+constexpr std::array kOwnVariables = {std::string_view("AMASIA_LAUNCHER"),
+                                      std::string_view(kOwnScheduleVariable)};
 
 std::vector<std::string_view> choices_of(const Row& row) {
   std::vector<std::string_view> out;
@@ -170,6 +214,8 @@ std::vector<std::string_view> choices_of(const Row& row) {
     rest.remove_prefix(bar + 1);
   }
 }
+
+double lowest(const Row& row) { return static_cast<double>(row.minimum) / 1000; }
 
 std::string allowed(const Row& row) {
   switch (row.kind) {
@@ -193,6 +239,17 @@ std::string allowed(const Row& row) {
       return "the name of a file";
     case Kind::kPath:
       return "the name of a file";
+    case Kind::kNumbers:
+      return fmt::format("a number from {} to {} for each node, separated by commas",
+                         lowest(row), row.maximum);
+    case Kind::kShares:
+      return fmt::format("a number from {} to 1 for each node, with commas between, for 1 to {} "
+                         "nodes",
+                         kLeastShare, kMaxNodes);
+    case Kind::kLink:
+      return fmt::format("a whole number of microseconds from 0 to {}, and after a comma MB/s from "
+                         "1 to {}, which may be missing if the first is not 0",
+                         kMostLatencyUs, kMostMegabytes);
   }
   return {};
 }
@@ -229,8 +286,25 @@ std::optional<Value> parse_value(const Row& row, std::string_view text) {
     case Kind::kPath:
       if (text.empty()) return std::nullopt;
       return Value{.number = 0, .text = std::string(text)};
+    case Kind::kNumbers:
+      if (!parse_numbers(text, lowest(row), static_cast<double>(row.maximum))) {
+        return std::nullopt;
+      }
+      return Value{.number = 0, .text = std::string(text)};
+    case Kind::kShares:
+      if (!parse_shares(text)) return std::nullopt;
+      return Value{.number = 0, .text = std::string(text)};
+    case Kind::kLink:
+      if (text.empty() || !parse_link(text)) return std::nullopt;
+      return Value{.number = 0, .text = std::string(text)};
   }
   return std::nullopt;
+}
+
+bool is_text(Kind kind) {
+  constexpr std::array kTexts = {Kind::kFile, Kind::kPath, Kind::kNumbers, Kind::kShares,
+                                 Kind::kLink};
+  return std::ranges::find(kTexts, kind) != kTexts.end();
 }
 
 std::string value_text(const Row& row, const Options& options) {
@@ -238,12 +312,19 @@ std::string value_text(const Row& row, const Options& options) {
   if (row.kind == Kind::kChoice) {
     return std::string(choices_of(row)[static_cast<std::size_t>(value.number)]);
   }
-  if (row.kind == Kind::kFile || row.kind == Kind::kPath) return value.text;
+  if (is_text(row.kind)) return value.text;
   if (row.kind == Kind::kBytes) return bytes_text(value.number);
   return std::to_string(value.number);
 }
 
 std::size_t index_of(const Row& row) { return static_cast<std::size_t>(&row - kRows.data()); }
+
+const Row& row_of(std::string_view flag) {
+  for (const Row& row : kRows) {
+    if (flag == row.flag) return row;
+  }
+  AMASIA_CHECK(false, "asked about an option that the table does not have");
+}
 
 void store(const Row& row, Options& options, const Value& value) {
   row.set(options, value);
@@ -292,10 +373,7 @@ Result<Argument> dissect(std::string_view text) {
 }  // namespace
 
 bool Options::is_set(std::string_view flag) const {
-  for (const Row& row : kRows) {
-    if (flag == row.flag) return (set_rows >> index_of(row) & 1) != 0;
-  }
-  AMASIA_CHECK(false, "asked about an option that the table does not have");
+  return (set_rows >> index_of(row_of(flag)) & 1) != 0;
 }
 
 Result<std::size_t> parse_arguments(std::span<const char* const> arguments, Options& options) {
@@ -332,13 +410,35 @@ Result<std::size_t> parse_arguments(std::span<const char* const> arguments, Opti
   return used;
 }
 
+namespace {
+
+// What OpenMP's variables say that are ours.
+Status parse_openmp(std::string_view name, std::string_view text, Options& options) {
+  if (name == "OMP_SCHEDULE" || name == kOwnScheduleVariable) {
+    auto schedule = parse_omp_schedule(name, text);
+    if (!schedule.ok()) return schedule.error();
+    if (schedule.value().has_value()) options.runtime_schedule = schedule.value();
+  } else if (name == "OMP_HET_PTG" && !options.is_set("--reprobe")) {
+    const Row& row = row_of("--reprobe");
+    const auto value = parse_value(row, text);
+    if (!value) return refuse(row, name, text);
+    row.set(options, *value);  // not store(): what is set by its own name comes before
+  }
+  return ok();
+}
+
+}  // namespace
+
 Status parse_environment(const char* const* environment, Options& options) {
   const std::uint64_t from_arguments = options.set_rows;
   for (const char* const* entry = environment; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
-    if (!text.starts_with("AMASIA_")) continue;
+    if (!text.starts_with("AMASIA_") && !text.starts_with("OMP_")) continue;
     const auto equals = text.find('=');
     if (equals == std::string_view::npos || equals + 1 == text.size()) continue;
+    const Status parsed =
+        parse_openmp(text.substr(0, equals), text.substr(equals + 1), options);
+    if (!parsed.ok()) return parsed;
     for (const Row& row : kRows) {
       if (text.substr(0, equals) != row.variable) continue;
       if ((from_arguments >> index_of(row) & 1) != 0) break;
@@ -395,6 +495,12 @@ std::string usage(const Row& row) {
       return out + "[=FILE]";
     case Kind::kPath:
       return out + " FILE";
+    case Kind::kNumbers:
+      return out + " X,Y,...";
+    case Kind::kShares:
+      return out + " SHARE,…";
+    case Kind::kLink:
+      return out + " LATENCY_US[,MB/s]";
   }
   return out;
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -12,6 +13,7 @@
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/openmp_environment.hpp"
 #include "base/result.hpp"
 #include "base/units.hpp"
 
@@ -19,6 +21,18 @@ namespace amasia::base {
 
 enum class Transport { kAuto, kTcp, kShared };
 enum class BootstrapKind { kAuto, kFork, kPmix };
+enum class SharePolicy { kAuto, kAlways, kNever, kThreshold };
+enum class LoopSchedule {
+  kAuto,
+  kStatic,
+  kDynamic,
+  kGuided,
+  kFac2,
+  kWf,
+  kAwf,
+  kHetProbe,
+  kHetProbeI
+};
 
 // The values. Members that the command line and the environment leave alone keep these defaults.
 struct Options {
@@ -34,8 +48,19 @@ struct Options {
   int spin_us = 20;
   int read_ahead_pages = 128;
   std::int64_t memory = 0;  // bytes; 0: what the host gives
+  SharePolicy share = SharePolicy::kAuto;
+  std::string core_speeds;  // "": measured; else as parse_numbers takes it, one for each node
+  std::string emulate;      // "": nodes are as fast as their cores; else as parse_shares takes it
+  std::string link;         // "": links are as they are; else as parse_link takes it
+  LoopSchedule schedule = LoopSchedule::kAuto;
+  int probe_percent = 10;
+  int reprobe_percent = 10;
   LogLevel log_level = LogLevel::kWarning;
   std::string library;  // "": the one that was installed with the tool
+  std::string calibration;  // "": the user's own file; "off": neither read nor measured
+
+  // OMP_SCHEDULE, where it is one of ours: not in the table, as the variable is not ours alone.
+  std::optional<RuntimeSchedule> runtime_schedule;
 
   // True for the option if the command line or the environment set it.
   bool is_set(std::string_view flag) const;
@@ -48,7 +73,8 @@ struct Options {
 // that names the flag, the value seen and the values allowed; the caller exits with 2.
 Result<std::size_t> parse_arguments(std::span<const char* const> arguments, Options& options);
 
-// Sets what AMASIA_… variables say; an empty variable counts as not set. What the command line has
+// Sets what AMASIA_… variables say, and OpenMP's that are ours (openmp_environment.hpp); an empty
+// variable counts as not set. What the command line has
 // set before stays. Same errors, naming the variable. Does not look at variables that no row has.
 Status parse_environment(const char* const* environment, Options& options);
 

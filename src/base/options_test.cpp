@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/options.hpp"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 namespace amasia::base {
@@ -57,6 +58,13 @@ TEST(Options, ABadValueIsOneSentenceWithNameValueAndRange) {
             "--nodes: the value is missing; it takes a whole number of nodes from 1 to 64");
   EXPECT_EQ(error_of({"--transport=ib"}),
             "--transport: 'ib' is not allowed; it takes auto, tcp or shm");
+  for (const char* const list : {"--csr=", "--csr=1,,2", "--csr=1,2,", "--csr=a", "--csr=-1"}) {
+    const std::string_view value = std::string_view(list).substr(6);
+    EXPECT_EQ(error_of({list}),
+              fmt::format("--csr: '{}' is not allowed; it takes a number from 0.001 to 1000 for "
+                          "each node, separated by commas",
+                          value));
+  }
   EXPECT_EQ(error_of({"--bind=1"}), "--bind: '1' is not allowed; it takes no value");
   EXPECT_EQ(error_of({"--stats="}), "--stats: '' is not allowed; it takes the name of a file");
   EXPECT_EQ(error_of({"--wrong=1"}), "'--wrong' is not an option; 'amasia options' lists them");

@@ -4,12 +4,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <string_view>
+
+#include "base/check.hpp"
+#include "base/sharing_reason.hpp"
 
 namespace amasia::base {
 namespace {
 
 using Output = std::back_insert_iterator<std::string>;
+
+constexpr std::array<const char*, 6> kPhases = {"", "cold", "warm", "trial", "shared", "alone"};
+constexpr std::array<const char*, 3> kRules = {"prediction", "always", "threshold"};
 
 // JSON strings carry any site name: control characters escaped, bytes above 0x7f as they are.
 void append_quoted(std::string& out, std::string_view text) {
@@ -28,6 +36,14 @@ void append_quoted(std::string& out, std::string_view text) {
   out += '"';
 }
 
+void append_quoted_or_null(std::string& out, std::string_view text) {
+  if (text.empty()) {
+    out += "null";
+  } else {
+    append_quoted(out, text);
+  }
+}
+
 void append_node(std::string& out, const NodeStatistics& node) {
   fmt::format_to(Output(out),
                  "{{\"id\":{},\"pid\":{},\"faults_read\":{},\"faults_write\":{},"
@@ -39,105 +55,116 @@ void append_node(std::string& out, const NodeStatistics& node) {
                  node.stall_ns, node.pages_evicted, node.memory_max);
 }
 
+// An array of what `one` appends for each.
+template <typename Values, typename One>
+void append_list(std::string& out, const Values& values, One one) {
+  out += '[';
+  bool first = true;
+  for (const auto& value : values) {
+    if (!first) out += ',';
+    first = false;
+    one(out, value);
+  }
+  out += ']';
+}
+
+void append_ratio(std::string& out, const std::optional<double>& ratio) {
+  if (ratio) {
+    fmt::format_to(Output(out), "{:.4g}", *ratio);
+  } else {
+    out += "null";
+  }
+}
+
+void append_part(std::string& out, const RegionNodeStatistics& node) {
+  fmt::format_to(Output(out),
+                 "{{\"id\":{},\"threads\":{},\"work\":{:.4f},\"busy_ns\":{},\"stall_ns\":{},"
+                 "\"dropped\":{}}}",
+                 node.id, node.threads, node.work, node.busy_ns, node.stall_ns, node.dropped);
+}
+
+void append_time(std::string& out, const char* key, Nanos time) {
+  if (time > 0) {
+    fmt::format_to(Output(out), ",\"{}\":{}", key, time);
+  } else {
+    fmt::format_to(Output(out), ",\"{}\":null", key);
+  }
+}
+
+void append_outcome(std::string& out, const char* key, const RegionOutcome& outcome) {
+  fmt::format_to(Output(out),
+                 ",\"{}\":{{\"runs\":{},\"elapsed_ns\":{},\"settled_runs\":{},\"settled_ns\":{}}}",
+                 key, outcome.runs, outcome.elapsed_ns, outcome.settled_runs, outcome.settled_ns);
+}
+
 void append_region(std::string& out, const RegionStatistics& region) {
   out += "{\"site\":";
   append_quoted(out, region.site);
   fmt::format_to(Output(out), ",\"runs\":{},\"nodes\":{},\"single_node_reason\":", region.runs,
                  region.nodes);
-  if (region.single_node_reason[0] == '\0') {
-    out += "null";
-  } else {
-    append_quoted(out, region.single_node_reason);
-  }
+  append_quoted_or_null(out, region.single_node_reason);
   fmt::format_to(Output(out),
-                 ",\"single_node_runs\":{},\"faults\":{},\"stall_ns\":{},\"elapsed_ns\":{}}}",
+                 ",\"single_node_runs\":{},\"faults\":{},\"stall_ns\":{},\"elapsed_ns\":{},"
+                 "\"reason\":",
                  region.single_node_runs, region.faults, region.stall_ns, region.elapsed_ns);
-}
-
-// A duration with three significant digits or so, in the unit that keeps it short.
-std::string duration(Nanos nanos) {
-  const auto value = static_cast<double>(nanos);
-  if (nanos < 10 * kMicrosecond) return fmt::format("{} ns", nanos);
-  if (nanos < 10 * kMillisecond) return fmt::format("{:.1f} us", value / 1e3);
-  if (nanos < 10 * kSecond) return fmt::format("{:.1f} ms", value / 1e6);
-  return fmt::format("{:.2f} s", value / 1e9);
-}
-
-std::string volume(std::uint64_t bytes) {
-  const auto value = static_cast<double>(bytes);
-  if (bytes < 10 * kKiB) return fmt::format("{} B", bytes);
-  if (bytes < 10 * kMiB) return fmt::format("{:.1f} KiB", value / static_cast<double>(kKiB));
-  if (bytes < 10 * kGiB) return fmt::format("{:.1f} MiB", value / static_cast<double>(kMiB));
-  return fmt::format("{:.2f} GiB", value / static_cast<double>(kGiB));
-}
-
-// Long sites keep their end, where the line number is.
-std::string shorten(std::string_view site, std::size_t width) {
-  if (site.size() <= width) return std::string(site);
-  return "…" + std::string(site.substr(site.size() - (width - 1)));
+  append_quoted(out, sharing_reason(region));
+  out += ",\"phase\":";
+  append_quoted_or_null(out, name_of(region.phase));
+  fmt::format_to(Output(out), ",\"rule\":\"{}\",\"csr\":", name_of(region.rule));
+  append_list(out, region.csr, append_ratio);
+  out += ",\"per_node\":";
+  append_list(out, region.per_node, append_part);
+  append_time(out, "predicted_alone_ns", region.predicted_alone_ns);
+  append_time(out, "predicted_shared_ns", region.predicted_shared_ns);
+  fmt::format_to(Output(out),
+                 ",\"stall_ns_expected\":{},\"charged_ns\":{},\"fork_join_ns\":{},"
+                 "\"tried_alone\":{}",
+                 region.stall_ns_expected, region.charged_ns, region.fork_join_ns,
+                 region.tried_alone);
+  append_outcome(out, "shared", region.shared);
+  append_outcome(out, "alone", region.alone);
+  out += '}';
 }
 
 }  // namespace
 
-void merge_regions(std::vector<RegionStatistics>& into, std::span<const RegionStatistics> from) {
-  for (const RegionStatistics& region : from) {
-    const auto known = std::find_if(into.begin(), into.end(), [&](const RegionStatistics& other) {
-      return std::strncmp(other.site, region.site, RegionStatistics::kSiteSize) == 0;
-    });
-    if (known == into.end()) {
-      into.push_back(region);
-    } else {
-      known->faults += region.faults;
-      known->stall_ns += region.stall_ns;
-    }
-  }
+const char* name_of(RegionStatistics::Phase phase) {
+  const auto index = static_cast<std::size_t>(phase);
+  AMASIA_CHECK(index < kPhases.size(), "every phase has a name");
+  return kPhases[index];
+}
+
+const char* name_of(RegionStatistics::Rule rule) {
+  const auto index = static_cast<std::size_t>(rule);
+  AMASIA_CHECK(index < kRules.size(), "every rule has a name");
+  return kRules[index];
+}
+
+std::optional<RegionStatistics::Rule> rule_named(std::string_view name) {
+  const auto found = std::find(kRules.begin(), kRules.end(), name);
+  if (found == kRules.end()) return std::nullopt;
+  return static_cast<RegionStatistics::Rule>(found - kRules.begin());
+}
+
+std::optional<RegionStatistics::Phase> phase_named(std::string_view name) {
+  const auto found = std::find(kPhases.begin(), kPhases.end(), name);
+  if (found == kPhases.end()) return std::nullopt;
+  return static_cast<RegionStatistics::Phase>(found - kPhases.begin());
+}
+
+void sort_by_time(std::vector<RegionStatistics>& regions) {
+  std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) {
+    if (a.elapsed_ns != b.elapsed_ns) return a.elapsed_ns > b.elapsed_ns;
+    return a.site < b.site;
+  });
 }
 
 std::string to_json(const JobStatistics& job) {
-  std::string out = "{\"nodes\":[";
-  for (std::size_t i = 0; i < job.nodes.size(); ++i) {
-    if (i > 0) out += ',';
-    append_node(out, job.nodes[i]);
-  }
-  out += "],\"regions\":[";
-  for (std::size_t i = 0; i < job.regions.size(); ++i) {
-    if (i > 0) out += ',';
-    append_region(out, job.regions[i]);
-  }
-  out += "]}\n";
-  return out;
-}
-
-std::string to_table(const JobStatistics& job) {
-  std::string out;
-  fmt::format_to(Output(out),
-                 "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n", "node",
-                 "read", "write", "upgrade", "pages in", "pages out", "evicted", "in", "out",
-                 "messages", "stall");
-  for (const NodeStatistics& node : job.nodes) {
-    fmt::format_to(Output(out),
-                   "{:>4} {:>9} {:>9} {:>9} {:>9} {:>9} {:>9} {:>10} {:>10} {:>9} {:>10}\n",
-                   node.id, node.faults_read, node.faults_write, node.faults_upgrade, node.pages_in,
-                   node.pages_out, node.pages_evicted, volume(node.bytes_in),
-                   volume(node.bytes_out), node.messages, duration(node.stall_ns));
-  }
-  std::vector<RegionStatistics> regions = job.regions;
-  std::sort(regions.begin(), regions.end(), [](const auto& a, const auto& b) {
-    if (a.elapsed_ns != b.elapsed_ns) return a.elapsed_ns > b.elapsed_ns;
-    return std::strcmp(a.site, b.site) < 0;
-  });
-  fmt::format_to(Output(out), "{:<40} {:>7} {:>5} {:>9} {:>10} {:>10}  {}\n", "region", "runs",
-                 "nodes", "faults", "stall", "elapsed", "on one node because");
-  for (const RegionStatistics& region : regions) {
-    std::string reason(region.single_node_reason);
-    if (!reason.empty() && region.single_node_runs < region.runs) {
-      reason = fmt::format("{} ({} of {} runs)", reason, region.single_node_runs, region.runs);
-    }
-    fmt::format_to(Output(out), "{:<40} {:>7} {:>5} {:>9} {:>10} {:>10}  {}\n",
-                   shorten(region.site, 40), region.runs, region.nodes, region.faults,
-                   duration(region.stall_ns), duration(region.elapsed_ns),
-                   reason.empty() ? "-" : reason);
-  }
+  std::string out = "{\"nodes\":";
+  append_list(out, job.nodes, append_node);
+  out += ",\"regions\":";
+  append_list(out, job.regions, append_region);
+  out += "}\n";
   return out;
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `--stats` reports, as plain values: every node fills one NodeStatistics and one
-// RegionStatistics a region; workers send theirs to the origin, which merges and prints them.
+// What `--stats` reports, as plain values: every node fills one NodeStatistics, the origin one
+// RegionStatistics a region; workers send theirs to the origin, which prints them all.
 //
-// All structs are trivially copyable and hold no pointers, so they travel in messages as bytes
+// NodeStatistics is trivially copyable and holds no pointers, so it travels in a message as bytes
 // between nodes (the same image, hence the same layout).
 #pragma once
 
 #include <cstdint>
-#include <cstring>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -35,52 +34,102 @@ struct NodeStatistics {
   std::uint64_t memory_max = 0;     // the most bytes of managed memory seen at once
 };
 
-// One region, by its site; counters are sums over its runs and over the nodes.
-struct RegionStatistics {
-  static constexpr std::size_t kSiteSize = 192;
-  static constexpr std::size_t kReasonSize = 128;
+static_assert(std::is_trivially_copyable_v<NodeStatistics>);
 
-  char site[kSiteSize] = {};                  // "file:line" or "symbol+0x12"; cut when longer
-  char single_node_reason[kReasonSize] = {};  // why (the last time) only one node took part, or ""
+// What one node did in the latest shared run of a region, and what is thought of it. Only nodes
+// that have ever had a part in one are listed.
+struct RegionNodeStatistics {
+  std::uint32_t id = 0;
+  std::uint32_t threads = 0;  // 0: it had no part in that run
+  double work = 0;            // its part of the whole
+  Nanos busy_ns = 0;          // mean over its threads: waiting neither for pages nor for others
+  Nanos stall_ns = 0;         // mean over its threads: waiting for pages
+  bool dropped = false;       // it gets no part for now: it saves less than it costs
+};
+
+// How often a region ran in one way, and how long that took. A run is settled if the one before it
+// was of the same way, so that data were where they are used.
+struct RegionOutcome {
   std::uint64_t runs = 0;
-  std::uint64_t single_node_runs = 0;  // runs that stayed on the origin for that reason
-  std::uint32_t nodes = 0;             // the largest number of nodes that took part
-  std::uint32_t reserved = 0;
-  std::uint64_t faults = 0;  // of all three kinds
-  Nanos stall_ns = 0;
-  Nanos elapsed_ns = 0;  // on the origin, from fork to join
+  Nanos elapsed_ns = 0;
+  std::uint64_t settled_runs = 0;
+  Nanos settled_ns = 0;
 
-  void set_site(std::string_view text) noexcept { assign(site, kSiteSize, text); }
-  void set_single_node_reason(std::string_view text) noexcept {
-    assign(single_node_reason, kReasonSize, text);
+  void add(Nanos elapsed, bool settled) {
+    ++runs;
+    elapsed_ns += elapsed;
+    if (!settled) return;
+    ++settled_runs;
+    settled_ns += elapsed;
   }
-
- private:
-  static void assign(char* field, std::size_t size, std::string_view text) noexcept {
-    const std::size_t length = text.size() < size ? text.size() : size - 1;
-    std::memcpy(field, text.data(), length);
-    std::memset(field + length, 0, size - length);
+  // Of the settled runs, or of all where none is; 0 where there is none.
+  Nanos mean_ns() const {
+    if (settled_runs > 0) return settled_ns / static_cast<Nanos>(settled_runs);
+    return runs > 0 ? elapsed_ns / static_cast<Nanos>(runs) : 0;
   }
 };
 
-static_assert(std::is_trivially_copyable_v<NodeStatistics>);
-static_assert(std::is_trivially_copyable_v<RegionStatistics>);
+// One region, by its site.
+struct RegionStatistics {
+  // What is decided for its next run; names are those of the JSON document.
+  enum class Phase : std::uint8_t {
+    kNone,    // "": nothing was ever to decide
+    kCold,    // "cold": to be shared for the first time, or again after runs alone
+    kWarm,    // "warm": shared once
+    kTrial,   // "trial": alone, to see what that takes
+    kShared,  // "shared"
+    kAlone,   // "alone"
+  };
+
+  // How that is decided; names are those of the JSON document.
+  enum class Rule : std::uint8_t {
+    kPrediction,  // "prediction": by what is cheaper, as far as is known
+    kAlways,      // "always": shared whatever it costs
+    kThreshold,   // "threshold": by the time between page faults, --share=threshold
+  };
+
+  std::string site;                // "file:line function" or "symbol+0x12"
+  std::string single_node_reason;  // why (the last time) only one node took part, or ""
+  std::uint64_t runs = 0;
+  std::uint64_t single_node_runs = 0;  // runs that stayed on the origin for that reason
+  std::uint32_t nodes = 0;             // that took part in the last run
+  std::uint64_t faults = 0;            // of all three kinds
+  Nanos stall_ns = 0;
+  Nanos elapsed_ns = 0;  // on the origin, from fork to join
+
+  Phase phase = Phase::kNone;
+  Rule rule = Rule::kPrediction;
+  std::vector<RegionNodeStatistics> per_node;  // by id
+  // Core speed ratio: how fast a core of each node of the job is, the fastest = 1; by node.
+  std::vector<std::optional<double>> csr;
+  // For one run; 0 where nothing is known.
+  Nanos predicted_alone_ns = 0;   // on the origin only
+  Nanos predicted_shared_ns = 0;  // as it was shared last, stall elsewhere included
+  Nanos stall_ns_expected = 0;    // of the node that waits longest
+  Nanos charged_ns = 0;           // stall after the region that sharing it causes
+  Nanos fork_join_ns = 0;         // what a shared run takes beyond its longest node
+  bool tried_alone = false;       // predicted_alone_ns was measured
+  RegionOutcome shared, alone;    // alone: because that was thought to be cheaper
+};
+
+const char* name_of(RegionStatistics::Phase phase);
+const char* name_of(RegionStatistics::Rule rule);
+std::optional<RegionStatistics::Phase> phase_named(std::string_view name);
+std::optional<RegionStatistics::Rule> rule_named(std::string_view name);
 
 struct JobStatistics {
   std::vector<NodeStatistics> nodes;
   std::vector<RegionStatistics> regions;
 };
 
-// Adds a worker's regions to the origin's: by site; runs, nodes, reason and elapsed time are the
-// origin's, faults and stall are summed. A region that the origin does not know is appended.
-void merge_regions(std::vector<RegionStatistics>& into, std::span<const RegionStatistics> from);
+// Regions by elapsed time, longest first.
+void sort_by_time(std::vector<RegionStatistics>& regions);
 
-// The JSON document of `--stats=FILE`:
-// {"nodes":[{"id",…}…],"regions":[{"site","runs","nodes","single_node_reason",…}…]}.
-// `single_node_reason` is null where there is none. Allocates; any thread.
+// The JSON document of `--stats=FILE`, see docs/statistics.md. Allocates; any thread.
 std::string to_json(const JobStatistics& job);
 
-// The same for people: two tables with a heading each, regions by elapsed time, longest first.
+// The same for people: two tables with a heading each, regions by elapsed time, each with a
+// sentence that says where it ran and why.
 std::string to_table(const JobStatistics& job);
 
 }  // namespace amasia::base

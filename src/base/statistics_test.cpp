@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <string_view>
+
 namespace amasia::base {
 namespace {
 
@@ -11,14 +14,22 @@ JobStatistics sample() {
   job.nodes.push_back({.id = 0, .pid = 10, .faults_read = 3, .bytes_in = 4096, .stall_ns = 1500});
   job.nodes.push_back({.id = 1, .pid = 11, .faults_write = 7, .messages = 9, .pages_evicted = 6});
   RegionStatistics region;
-  region.set_site("a \"b\"\n.c:12");
+  region.site = "a \"b\"\n.c:12";
   region.runs = 2;
   region.nodes = 2;
   region.elapsed_ns = 20 * kMillisecond;
+  region.phase = RegionStatistics::Phase::kShared;
+  region.per_node = {{.id = 0, .threads = 1, .work = 0.75, .busy_ns = 9000, .stall_ns = 10},
+                     {.id = 1, .threads = 1, .work = 0.25, .busy_ns = 8000}};
+  region.csr = {1.0, 0.3333333, std::nullopt};
+  region.predicted_alone_ns = 12 * kMillisecond;
+  region.predicted_shared_ns = 9500 * kMicrosecond;
+  region.stall_ns_expected = 10;
+  region.shared = {2, 20 * kMillisecond, 1, 9 * kMillisecond};
   job.regions.push_back(region);
   region = {};
-  region.set_site("main+0x12");
-  region.set_single_node_reason("doacross loop");
+  region.site = "main+0x12";
+  region.single_node_reason = "doacross loop";
   region.runs = 4;
   region.single_node_runs = 1;
   job.regions.push_back(region);
@@ -36,35 +47,86 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"memory_max\":0}],\"regions\":["
             "{\"site\":\"a \\\"b\\\"\\u000a.c:12\",\"runs\":2,\"nodes\":2,"
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"
-            "\"elapsed_ns\":20000000},{\"site\":\"main+0x12\",\"runs\":4,\"nodes\":0,"
+            "\"elapsed_ns\":20000000,\"reason\":\"shared 0.75 : 0.25: 9.0 ms a run, where node 0 "
+            "alone would take 12.0 ms (predicted)\",\"phase\":\"shared\",\"rule\":\"prediction\","
+            "\"csr\":[1,0.3333,null],\"per_node\":[{\"id\":0,\"threads\":1,\"work\":0.7500,"
+            "\"busy_ns\":9000,\"stall_ns\":10,\"dropped\":false},{\"id\":1,\"threads\":1,"
+            "\"work\":0.2500,\"busy_ns\":8000,\"stall_ns\":0,\"dropped\":false}],"
+            "\"predicted_alone_ns\":12000000,\"predicted_shared_ns\":9500000,"
+            "\"stall_ns_expected\":10,\"charged_ns\":0,\"fork_join_ns\":0,\"tried_alone\":false,"
+            "\"shared\":{\"runs\":2,\"elapsed_ns\":20000000,\"settled_runs\":1,"
+            "\"settled_ns\":9000000},"
+            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0}},"
+            "{\"site\":\"main+0x12\",\"runs\":4,\"nodes\":0,"
             "\"single_node_reason\":\"doacross loop\",\"single_node_runs\":1,\"faults\":0,"
-            "\"stall_ns\":0,\"elapsed_ns\":0}]}\n");
+            "\"stall_ns\":0,\"elapsed_ns\":0,"
+            "\"reason\":\"on node 0 only: doacross loop (1 of 4 runs)\",\"phase\":null,"
+            "\"rule\":\"prediction\",\"csr\":[],\"per_node\":[],\"predicted_alone_ns\":null,"
+            "\"predicted_shared_ns\":null,\"stall_ns_expected\":0,\"charged_ns\":0,"
+            "\"fork_join_ns\":0,\"tried_alone\":false,"
+            "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0}}]}\n");
 }
 
-TEST(Statistics, TableNamesUnitsAndReasons) {
+TEST(Statistics, TableNamesUnitsSharesAndReasons) {
   const std::string table = to_table(sample());
-  EXPECT_NE(table.find("doacross loop (1 of 4 runs)"), std::string::npos) << table;
-  EXPECT_NE(table.find("20.0 ms"), std::string::npos) << table;
+  EXPECT_NE(table.find("    on node 0 only: doacross loop (1 of 4 runs)\n"), std::string::npos)
+      << table;
+  EXPECT_NE(table.find("20.0 ms  0.75 : 0.25\n"), std::string::npos) << table;
   EXPECT_NE(table.find("1500 ns"), std::string::npos) << table;
 }
 
-TEST(Statistics, MergingSumsFaultsOfTheSameSite) {
-  std::vector<RegionStatistics> into(1), from(2);
-  into[0].set_site("x.c:1");
-  into[0].faults = 5;
-  into[0].runs = 3;
-  from[0] = into[0];
-  from[1].set_site("y.c:2");
-  merge_regions(into, from);
-  ASSERT_EQ(into.size(), 2u);
-  EXPECT_EQ(into[0].faults, 10u);
-  EXPECT_EQ(into[0].runs, 3u);
+std::size_t columns_of(std::string_view line) {
+  return static_cast<std::size_t>(
+      std::count_if(line.begin(), line.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
 }
 
-TEST(Statistics, ALongSiteIsCutAndStaysTerminated) {
-  RegionStatistics region;
-  region.set_site(std::string(500, 'x'));
-  EXPECT_EQ(std::strlen(region.site), RegionStatistics::kSiteSize - 1);
+TEST(Statistics, TableStaysWithin120Columns) {
+  JobStatistics job = sample();
+  RegionStatistics& region = job.regions[0];
+  region.site = std::string(300, 's') + ":12 main";
+  region.runs = region.faults = 1234567;
+  region.nodes = 64;
+  region.per_node.clear();
+  for (std::uint32_t id = 0; id < 64; ++id) {
+    region.per_node.push_back({.id = id, .threads = 1, .work = 1 / 64.0, .dropped = id > 0});
+  }
+  job.regions[1].single_node_reason = "a" + std::string(200, ' ') + std::string(150, 'x');
+  const std::string table = to_table(job);
+  std::size_t start = 0, longest = 0;
+  while (start < table.size()) {
+    const std::size_t end = table.find('\n', start);
+    const std::string_view line(table.data() + start, end - start);
+    if (line.find("xxx") == std::string_view::npos) longest = std::max(longest, columns_of(line));
+    start = end + 1;
+  }
+  EXPECT_LE(longest, 120u) << table;
+  EXPECT_GT(longest, 100u) << "nothing long was there to be broken";
+}
+
+TEST(Statistics, PhasesAndRulesAreFoundByTheirNames) {
+  using Phase = RegionStatistics::Phase;
+  for (const Phase phase :
+       {Phase::kNone, Phase::kCold, Phase::kWarm, Phase::kTrial, Phase::kShared, Phase::kAlone}) {
+    EXPECT_EQ(phase_named(name_of(phase)), phase);
+  }
+  EXPECT_FALSE(phase_named("hot"));
+  using Rule = RegionStatistics::Rule;
+  for (const Rule rule : {Rule::kPrediction, Rule::kAlways, Rule::kThreshold}) {
+    EXPECT_EQ(rule_named(name_of(rule)), rule);
+  }
+  EXPECT_FALSE(rule_named(""));
+}
+
+TEST(Statistics, MeansAreOfSettledRunsWhereThereAreAny) {
+  RegionOutcome outcome;
+  EXPECT_EQ(outcome.mean_ns(), 0);
+  outcome.add(90, false);
+  EXPECT_EQ(outcome.mean_ns(), 90);
+  outcome.add(20, true);
+  outcome.add(40, true);
+  EXPECT_EQ(outcome.mean_ns(), 30);
+  EXPECT_EQ(outcome.elapsed_ns, 150);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ Judgement Channel::judge(const FrameHeader& header, std::span<const std::byte> b
   }
   if (header.version != kFrameVersion) return break_off("sends a frame of another version");
   if (header.reserved != 0) return break_off("sends a frame with reserved bits set");
-  if (header.length != body.size() || header.length > kMaxBody) {
+  if (header.length != body.size() || header.length > kMaxFrameBody) {
     return break_off("sends a frame whose length is wrong");
   }
   return judge_message(header);
@@ -130,7 +130,7 @@ FrameHeader Channel::stamp(MessageType type, std::uint32_t length) {
   AMASIA_CHECK(state_ == ChannelState::kOpen || may_answer,
                "nothing is sent to a peer that has not proved itself, or has left");
   said_goodbye_ = said_goodbye_ || type == kGoodbyeType;
-  AMASIA_CHECK(length <= kMaxBody, "a body is at most 4 MiB");
+  AMASIA_CHECK(length <= kMaxFrameBody, "a body is at most 4 MiB");
   FrameHeader header = handshake_header(type, length);
   header.sequence = send_sequence_++;
   header.token = send_token_;

@@ -122,12 +122,17 @@ std::vector<std::string> run_in_processes(std::uint32_t nodes, const NodeMain& m
 }
 
 std::vector<std::string> run_on_ucx(std::uint32_t nodes, const UcxSettings& settings,
-                                    const MakeScenario& make, const ProcessCluster& cluster) {
+                                    const MakeScenario& make, const ProcessCluster& cluster,
+                                    const base::LinkSpeed& speed) {
   return run_in_processes(
       nodes,
       [&](Bootstrap& bootstrap) -> std::string {
         auto fabric = connect_ucx(bootstrap, settings);
         if (!fabric.ok()) return fabric.error().message;
+        if (speed.is_slowed()) {
+          fabric = make_slow_link(std::move(fabric).value(), speed);
+          if (!fabric.ok()) return fabric.error().message;
+        }
         const auto scenario = make(bootstrap.self(), bootstrap.node_count());
         play(*fabric.value(), *scenario);
         return scenario->failure();

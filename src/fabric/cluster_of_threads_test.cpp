@@ -6,13 +6,25 @@
 
 namespace amasia::fabric {
 
-std::vector<std::string> run_on_loopback(std::uint32_t nodes, const MakeScenario& make) {
+std::vector<std::string> run_on_loopback(std::uint32_t nodes, const MakeScenario& make,
+                                         const base::LinkSpeed& speed) {
   const auto network = make_loopback(nodes);
+  // They outlive the scenarios: threads of a scenario may send until it is gone.
+  std::vector<std::unique_ptr<Fabric>> slow_links;
   std::vector<std::unique_ptr<Scenario>> scenarios;
-  for (std::uint16_t node = 0; node < nodes; ++node) scenarios.push_back(make(NodeId(node), nodes));
+  for (std::uint16_t node = 0; node < nodes; ++node) {
+    scenarios.push_back(make(NodeId(node), nodes));
+    if (!speed.is_slowed()) continue;
+    auto link = make_slow_link(network->fabric(NodeId(node)), speed);
+    AMASIA_CHECK(link.ok(), "a slow link has its descriptors");
+    slow_links.push_back(std::move(link).value());
+  }
   std::vector<std::thread> threads;
   for (std::uint16_t node = 0; node < nodes; ++node) {
-    threads.emplace_back([&, node] { play(network->fabric(NodeId(node)), *scenarios[node]); });
+    threads.emplace_back([&, node] {
+      play(speed.is_slowed() ? *slow_links[node] : network->fabric(NodeId(node)),
+           *scenarios[node]);
+    });
   }
   for (auto& thread : threads) thread.join();
   std::vector<std::string> failures;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // fabric: messages between the nodes of a job. Depends on base and os. Back ends: `ucx` (processes,
 // on one host or several), `loopback` (N nodes in one process, for tests and emulation), `sim` (N
-// nodes in virtual time, seeded). Bootstraps: a key-value space over a socket, which the launcher
-// serves by itself or on behalf of PMIx.
+// nodes in virtual time, seeded). Over each: `slow_link`, which delays messages. Bootstraps: a
+// key-value space over a socket, which the launcher serves by itself or on behalf of PMIx.
 //
 // Invariants, held by the tests on every back end:
 //  F1  From one node to another, messages are delivered in the order in which send() was entered,
@@ -19,5 +19,6 @@
 #include "fabric/messages.hpp"
 #include "fabric/pmix.hpp"
 #include "fabric/sim.hpp"
+#include "fabric/slow_link.hpp"
 #include "fabric/ucx.hpp"
 #include "fabric/ucx_inventory.hpp"

@@ -15,7 +15,9 @@
 namespace amasia::fabric {
 namespace {
 
-enum class BackEnd { kLoopback, kSim, kUcx, kUcxTcp };
+enum class BackEnd { kLoopback, kSim, kUcx, kUcxTcp, kSlowLoopback, kSlowUcx };
+
+constexpr base::LinkSpeed kSlow{.latency = 200 * base::kMicrosecond, .bytes_per_ns = 1};
 
 struct Setting {
   BackEnd back_end;
@@ -23,7 +25,7 @@ struct Setting {
 };
 
 std::string name_of(const testing::TestParamInfo<Setting>& info) {
-  const char* const names[] = {"Loopback", "Sim", "Ucx", "UcxTcp"};
+  const char* const names[] = {"Loopback", "Sim", "Ucx", "UcxTcp", "SlowLoopback", "SlowUcx"};
   return fmt::format("{}{}", names[static_cast<int>(info.param.back_end)], info.param.nodes);
 }
 
@@ -45,6 +47,10 @@ std::vector<std::string> run(const Setting& setting, const MakeScenario& make) {
       [[fallthrough]];
     case BackEnd::kUcx:
       return run_on_ucx(setting.nodes, ucx, make);
+    case BackEnd::kSlowLoopback:
+      return run_on_loopback(setting.nodes, make, kSlow);
+    case BackEnd::kSlowUcx:
+      return run_on_ucx(setting.nodes, ucx, make, {}, kSlow);
   }
   return {"unknown back end"};
 }
@@ -234,7 +240,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Setting{BackEnd::kUcx, 1}, Setting{BackEnd::kUcx, 2}, Setting{BackEnd::kUcx, 3},
                     Setting{BackEnd::kUcx, 4}, Setting{BackEnd::kUcx, 8},
                     Setting{BackEnd::kUcxTcp, 2}, Setting{BackEnd::kUcxTcp, 3},
-                    Setting{BackEnd::kUcxTcp, 4}),
+                    Setting{BackEnd::kUcxTcp, 4}, Setting{BackEnd::kSlowLoopback, 1},
+                    Setting{BackEnd::kSlowLoopback, 2}, Setting{BackEnd::kSlowLoopback, 4},
+                    Setting{BackEnd::kSlowUcx, 2}, Setting{BackEnd::kSlowUcx, 4}),
     name_of);
 
 }  // namespace

@@ -14,6 +14,10 @@ namespace amasia::fabric {
 
 inline constexpr std::uint16_t kFrameVersion = 1;
 
+// The longest body of a frame: the user's, and what a stage above the back end puts before it.
+inline constexpr Bytes kStampRoom = 8;
+inline constexpr Bytes kMaxFrameBody = kMaxBody + kStampRoom;
+
 // The fabric's own types.
 inline constexpr MessageType kHelloType = 1;    // body: Nonce
 inline constexpr MessageType kProofType = 2;    // body: Nonce, Mac

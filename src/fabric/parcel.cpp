@@ -3,12 +3,14 @@
 
 #include <cstring>
 
+#include "fabric/frame.hpp"
+
 namespace amasia::fabric {
 
 void check_message(std::uint32_t node_count, NodeId to, MessageType type, std::size_t length) {
   AMASIA_CHECK(to.value < node_count, "no such node");
   AMASIA_CHECK(type >= kFirstFreeType && type < kTypeCount, "message types lie in [0x100, 0x400)");
-  AMASIA_CHECK(length <= kMaxBody, "a body is at most 4 MiB");
+  AMASIA_CHECK(length <= kMaxFrameBody, "a body is at most 4 MiB");
 }
 
 Parcel pack(NodeId from, MessageType type, std::span<const std::byte> head,

@@ -13,7 +13,9 @@ namespace amasia::fabric {
 using MakeScenario = std::function<std::unique_ptr<Scenario>(NodeId self, std::uint32_t nodes)>;
 
 // Each returns the failures, one line for each node that had one.
-std::vector<std::string> run_on_loopback(std::uint32_t nodes, const MakeScenario& make);
+// `speed`: with a slow link over the back end, if it slows anything.
+std::vector<std::string> run_on_loopback(std::uint32_t nodes, const MakeScenario& make,
+                                         const base::LinkSpeed& speed = {});
 std::vector<std::string> run_on_sim(std::uint32_t nodes, std::uint64_t seed,
                                     const MakeScenario& make);
 
@@ -32,6 +34,7 @@ struct ProcessCluster {
 std::vector<std::string> run_in_processes(std::uint32_t nodes, const NodeMain& main,
                                           const ProcessCluster& cluster = {});
 std::vector<std::string> run_on_ucx(std::uint32_t nodes, const UcxSettings& settings,
-                                    const MakeScenario& make, const ProcessCluster& cluster = {});
+                                    const MakeScenario& make, const ProcessCluster& cluster = {},
+                                    const base::LinkSpeed& speed = {});
 
 }  // namespace amasia::fabric

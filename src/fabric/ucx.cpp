@@ -213,7 +213,7 @@ bool UcxFabric::send(NodeId to, MessageType type, std::span<const std::byte> hea
                      std::span<const std::byte> payload) {
   AMASIA_CHECK(to.value < node_count_, "no such node");
   AMASIA_CHECK(type >= kFirstFreeType && type < kTypeCount, "message types lie in [0x100, 0x400)");
-  AMASIA_CHECK(head.size() + payload.size() <= kMaxBody, "a body is at most 4 MiB");
+  AMASIA_CHECK(head.size() + payload.size() <= kMaxFrameBody, "a body is at most 4 MiB");
   // A thread of the program may give bytes in managed memory, which must not be read under the
   // lock (U1): they are copied first. The runtime's own threads give runtime memory.
   const bool copy_first = !os::is_in_runtime_section();

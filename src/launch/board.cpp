@@ -25,8 +25,11 @@ void BoardText::set(std::string_view text) noexcept {
   for (std::size_t word = 0; word < kWords; ++word) {
     std::uint64_t value = 0;
     const std::size_t from = word * sizeof value;
-    if (from < length) {
-      std::memcpy(&value, text.data() + from, std::min(sizeof value, length - from));
+    // Whole words by a size that the compiler knows: this is done for every region.
+    if (from + sizeof value <= length) {
+      std::memcpy(&value, text.data() + from, sizeof value);
+    } else if (from < length) {
+      std::memcpy(&value, text.data() + from, length - from);
     }
     // Release with read()'s acquire: whoever sees this word sees the odd number too.
     words_[word].store(value, std::memory_order_release);

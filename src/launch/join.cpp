@@ -30,13 +30,15 @@ void tell(const os::Descriptor& connection, const Message& message) noexcept {
 }  // namespace
 
 Membership::Membership(NodeId self, std::uint32_t node_count, os::Descriptor connection,
-                       os::Descriptor bootstrap, os::Descriptor lifeline, JobBoard board)
+                       os::Descriptor bootstrap, os::Descriptor lifeline, JobBoard board,
+                       std::string cpu_group)
     : self_(self),
       node_count_(node_count),
       connection_(std::move(connection)),
       bootstrap_(std::move(bootstrap)),
       lifeline_(std::move(lifeline)),
-      board_(std::move(board)) {}
+      board_(std::move(board)),
+      cpu_group_(std::move(cpu_group)) {}
 
 void Membership::ready() noexcept {
   // Release with JobBoard::describe's acquire.
@@ -99,7 +101,7 @@ Result<std::optional<Membership>> join() {
   return std::optional<Membership>(
       std::in_place, NodeId(static_cast<std::uint16_t>(answer.node)), answer.node_count,
       std::move(connection), std::move(handed[static_cast<int>(MembershipDescriptor::kBootstrap)]),
-      std::move(lifeline), std::move(board).value());
+      std::move(lifeline), std::move(board).value(), std::string(answer.text_view()));
 }
 
 }  // namespace amasia::launch

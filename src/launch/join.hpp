@@ -19,13 +19,17 @@ namespace amasia::launch {
 class Membership {
  public:
   Membership(NodeId self, std::uint32_t node_count, os::Descriptor connection,
-             os::Descriptor bootstrap, os::Descriptor lifeline, JobBoard board);
+             os::Descriptor bootstrap, os::Descriptor lifeline, JobBoard board,
+             std::string cpu_group);
 
   NodeId self() const { return self_; }
   std::uint32_t node_count() const { return node_count_; }
   bool is_origin() const { return self_ == base::kOrigin; }
   // The connected stream socket for fabric::connect_bootstrap, once.
   int take_bootstrap() { return bootstrap_.release(); }
+  // Where the program's threads enter the control group that slows them (os::enter_cpu_group); "":
+  // they are not slowed.
+  const std::string& cpu_group() const { return cpu_group_; }
   BoardSlot& slot() { return board_.slot(self_); }
   // What this node shares with those that the same launcher started.
   std::span<std::byte> common_memory() { return board_.common(); }
@@ -47,6 +51,7 @@ class Membership {
   os::Descriptor bootstrap_;
   os::Descriptor lifeline_;
   JobBoard board_;
+  std::string cpu_group_;
 };
 
 // True if this process was started below an `amasia run` that hands out nodes. One look at the

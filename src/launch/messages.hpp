@@ -26,7 +26,8 @@ enum class MessageType : std::uint32_t {
   kReady = 2,      // connected to the other nodes and found alike
   kFailed = 3,     // cannot be a node; text: why, one sentence for the user
   kFinishing = 4,  // the program ends in order: peers that leave from now on are not lost
-  // From the launcher to a process, once, in answer to kJoin.
+  // From the launcher to a process, once, in answer to kJoin. Text of kMembership: the entry of the
+  // control group that slows the program's threads on this node, or "".
   kMembership = 0x81,  // you are a node; descriptors: bootstrap, board, lifeline
   kAlone = 0x82,       // run as you would without Amasia; text: why, or "" if that needs no word
 };

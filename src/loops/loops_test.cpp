@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <random>
+#include <utility>
 #include <vector>
 
 namespace amasia::loops {
@@ -158,116 +160,205 @@ TEST(StaticShare, MatchesWhatGccComputesInline) {
   }
 }
 
-// One loop drawn by nodes and threads in a random interleaving, messages taking a random time.
+// One loop drawn by nodes and threads in a random interleaving, messages taking a random time, in
+// any order; iterations take no time but what reports are made to say.
 struct LoopRun {
   struct Node {
     NodePool pool;
-    std::uint32_t threads = 1;
-    int refills_due = 0;
-    std::uint32_t done = 0;
+    std::vector<Refill> arriving;
+    bool asked = false;  // the request has not reached the origin
+    Report news;
     std::vector<std::uint64_t> last_end;
+    std::vector<std::uint64_t> in_hand;
+    std::vector<bool> done;
   };
 
-  LoopRun(ScheduleRequest request, std::uint64_t count, std::vector<std::uint32_t> node_threads) {
-    std::uint32_t threads = 0;
-    for (const auto n : node_threads) threads += n;
-    for (std::size_t rank = 0; rank < node_threads.size(); ++rank) {
-      const std::uint32_t n = node_threads[rank];
-      const FirstDeal deal = first_deal(request, count, node_threads, rank);
-      global = GlobalPool(request, count, deal.given, threads);
-      nodes.push_back({NodePool(request, {n, threads}, deal.refill), n, 0, 0, {}});
-      nodes.back().last_end.assign(n, 0);
+  LoopRun(const LoopTerms& loop, const std::vector<Power>& team)
+      : terms(loop), dealer(loop, team), powers(team) {
+    for (std::size_t rank = 0; rank < team.size(); ++rank) {
+      const std::uint32_t n = team[rank].threads;
+      Node node;
+      node.pool = NodePool(loop.schedule, n, first_refill(loop, team, rank));
+      node.last_end.assign(n, 0);
+      node.in_hand.assign(n, 0);
+      node.done.assign(n, false);
+      nodes.push_back(node);
+      costs.push_back({1 + rank * 7 % 10, rank % 3});
     }
   }
 
   void step(Random& random) {
-    Node& node = nodes[below(random, nodes.size())];
-    if (node.refills_due > 0 && below(random, 2) == 0) {
-      --node.refills_due;
+    const std::size_t rank = below(random, nodes.size());
+    Node& node = nodes[rank];
+    if (node.asked && below(random, 2) == 0) {
+      node.asked = false;
       ++requests;
-      node.pool.deliver(global.take(node.threads));
+      std::vector<Grant> grants;
+      dealer.ask(rank, node.news, grants);
+      node.news = {};
+      for (const Grant& grant : grants) nodes[grant.rank].arriving.push_back(grant.refill);
       return;
     }
-    const NodePool::Taken taken = node.pool.take();
+    if (!node.arriving.empty() && below(random, 2) == 0) {
+      ASSERT_EQ(node.arriving.size(), 1u);
+      node.pool.deliver(node.arriving[0]);
+      node.arriving.clear();
+      return;
+    }
+    take(random, node, below(random, node.done.size()), costs[rank]);
+  }
+
+  void take(Random& random, Node& node, std::size_t thread,
+            std::pair<std::size_t, std::size_t> ns) {
+    if (node.done[thread]) return;
+    const std::uint64_t executed = std::exchange(node.in_hand[thread], 0);
+    if (executed > 0) {
+      const std::uint64_t some = executed % 100000;  // keeps sums small
+      node.news += {executed, some * ns.first * (1 + below(random, 3)), some * ns.second, 0};
+    }
+    const NodePool::Taken taken = node.pool.take(executed > 0);
     ASSERT_TRUE(node.pool.is_valid());
     switch (taken.answer) {
       case NodePool::Answer::kIterationsAndAsk:
-        ++node.refills_due;
+        node.asked = true;
         [[fallthrough]];
       case NodePool::Answer::kIterations: {
-        auto& last = node.last_end[below(random, node.threads)];
-        ASSERT_GE(taken.range.begin, last) << "not monotonic";
+        auto& last = node.last_end[thread];
+        ASSERT_TRUE(taken.range.begin >= last || schedule_of(terms.schedule.kind).probes());
         last = taken.range.end;
+        node.in_hand[thread] = taken.range.size();
         parts.push_back(taken.range);
         break;
       }
       case NodePool::Answer::kAsk:
-        ASSERT_EQ(node.refills_due, 0);
-        ++node.refills_due;
+        ASSERT_FALSE(node.asked);
+        node.asked = true;
         break;
       case NodePool::Answer::kWait:
-        ASSERT_GT(node.refills_due, 0);
         break;
       case NodePool::Answer::kDone:
-        node.done = 1;
+        node.done[thread] = true;
         break;
     }
   }
 
   bool finished() const {
-    return std::all_of(nodes.begin(), nodes.end(), [](const Node& n) { return n.done; });
+    return std::all_of(nodes.begin(), nodes.end(), [](const Node& n) {
+      return std::all_of(n.done.begin(), n.done.end(), [](bool done) { return done; });
+    });
   }
 
-  GlobalPool global;
+  LoopTerms terms;
+  Dealer dealer;
+  std::vector<Power> powers;
   std::vector<Node> nodes;
+  std::vector<std::pair<std::size_t, std::size_t>> costs;
   std::vector<Iterations> parts;
   std::uint64_t requests = 0;
 };
 
+LoopTerms terms_of(ScheduleKind kind, std::uint64_t chunk, std::uint64_t count) {
+  LoopTerms terms;
+  terms.schedule = {kind, chunk};
+  terms.count = count;
+  return terms;
+}
+
+std::vector<Power> any_team(Random& random, bool known) {
+  std::vector<Power> powers(1 + below(random, below(random, 10) == 0 ? base::kMaxNodes : 5));
+  for (Power& power : powers) {
+    power.threads = static_cast<std::uint32_t>(1 + below(random, 6));
+    if (known) power.speed = static_cast<std::uint32_t>(below(random, 5) * kEvenSpeed);
+  }
+  if (!is_valid(powers)) powers[0].speed = kEvenSpeed;
+  return powers;
+}
+
+void expect_chunks_kept(const LoopRun& run, std::uint64_t seed) {
+  const std::uint64_t chunk = std::max<std::uint64_t>(run.terms.schedule.chunk, 1);
+  const bool dynamic = run.terms.schedule.kind == ScheduleKind::kDynamic;
+  for (const Iterations part : run.parts) {
+    if (part.end == run.terms.count) continue;
+    ASSERT_GE(part.size(), chunk) << "seed " << seed;
+    if (!dynamic) continue;
+    ASSERT_EQ(part.size(), chunk) << "seed " << seed;
+    ASSERT_EQ(part.begin % chunk, 0u) << "seed " << seed;
+  }
+}
+
 TEST(Pools, HandOutEveryIterationOnceInAnyInterleaving) {
-  for (std::uint64_t seed = 0; seed < 1500; ++seed) {
+  constexpr std::array kKinds = {ScheduleKind::kDynamic, ScheduleKind::kGuided,
+                                 ScheduleKind::kFac2,    ScheduleKind::kWf,
+                                 ScheduleKind::kAwf,     ScheduleKind::kHetProbe,
+                                 ScheduleKind::kHetProbeI};
+  for (std::uint64_t seed = 0; seed < 2500; ++seed) {
     Random random(seed);
-    const bool guided = below(random, 2) == 0;
+    const ScheduleKind kind = kKinds[below(random, kKinds.size())];
     std::uint64_t chunk = below(random, 3) == 0 ? 0 : 1 + below(random, 30);
     std::uint64_t count = any_count(random);
-    if (!guided) {  // one part a chunk: keep their number bounded
-      if (count / std::max<std::uint64_t>(chunk, 1) > 3000) chunk = count / 1000;
+    // One part a chunk: keep their number bounded.
+    if (kind == ScheduleKind::kDynamic && count / std::max<std::uint64_t>(chunk, 1) > 3000) {
+      chunk = count / 1000;
     }
-    std::vector<std::uint32_t> node_threads(1 + below(random, 5));
-    for (auto& n : node_threads) n = static_cast<std::uint32_t>(1 + below(random, 6));
-    const auto kind = guided ? ScheduleKind::kGuided : ScheduleKind::kDynamic;
-    LoopRun run({kind, chunk}, count, node_threads);
+    LoopTerms terms = terms_of(kind, chunk, count);
+    terms.known = below(random, 2) == 0;
+    terms.rules.probe_percent = static_cast<std::uint32_t>(1 + below(random, 50));
+    terms.rules.reprobe_percent = static_cast<std::uint32_t>(1 + below(random, 100));
+    LoopRun run(terms, any_team(random, terms.known));
     for (std::uint64_t steps = 0; !run.finished(); ++steps) {
       ASSERT_LT(steps, 4'000'000u) << "seed " << seed;
       ASSERT_NO_FATAL_FAILURE(run.step(random)) << "seed " << seed;
-    }
-    ASSERT_NO_FATAL_FAILURE(expect_tiling(run.parts, count, seed));
-    for (const Iterations part : run.parts) {
-      if (part.end == count) continue;
-      if (guided) {
-        ASSERT_GE(part.size(), std::max<std::uint64_t>(chunk, 1)) << "seed " << seed;
-      } else {
-        ASSERT_EQ(part.size(), std::max<std::uint64_t>(chunk, 1)) << "seed " << seed;
-        ASSERT_EQ(part.begin % std::max<std::uint64_t>(chunk, 1), 0u) << "seed " << seed;
+      if (run.dealer.probe() != nullptr) {
+        ASSERT_TRUE(run.dealer.probe()->is_valid()) << "seed " << seed;
       }
     }
+    ASSERT_EQ(run.dealer.remaining(), 0u) << "seed " << seed;
+    ASSERT_NO_FATAL_FAILURE(expect_tiling(run.parts, count, seed));
+    if (schedule_of(kind).probes()) continue;
+    ASSERT_NO_FATAL_FAILURE(expect_chunks_kept(run, seed));
   }
 }
 
 TEST(Pools, RefillsGrowWithTheLogarithmOfTheLoop) {
   Random random(7);
-  LoopRun run({ScheduleKind::kDynamic, 1}, 1'000'000, {2, 2});
+  LoopRun run(terms_of(ScheduleKind::kDynamic, 1, 1'000'000), {{2}, {2}});
   while (!run.finished()) ASSERT_NO_FATAL_FAILURE(run.step(random));
   EXPECT_LT(run.requests, 150u);
   EXPECT_GT(run.requests, 30u);
 }
 
 TEST(Pools, ShortLoopNeedsNoRefill) {
-  Random random(7);
-  LoopRun run({ScheduleKind::kDynamic, 1}, 5, {2, 2, 2});
-  while (!run.finished()) ASSERT_NO_FATAL_FAILURE(run.step(random));
-  EXPECT_EQ(run.requests, 0u);
-  EXPECT_EQ(run.parts.size(), 5u);
+  for (const ScheduleKind kind : {ScheduleKind::kDynamic, ScheduleKind::kHetProbe}) {
+    Random random(7);
+    LoopRun run(terms_of(kind, 1, 5), {{2}, {2}, {2}});
+    while (!run.finished()) ASSERT_NO_FATAL_FAILURE(run.step(random));
+    EXPECT_EQ(run.requests, 0u);
+    EXPECT_EQ(run.parts.size(), 5u);
+  }
+}
+
+TEST(Pools, NodesThatAreNotUsedGetNothing) {
+  for (const ScheduleKind kind : {ScheduleKind::kGuided, ScheduleKind::kFac2, ScheduleKind::kWf,
+                                  ScheduleKind::kAwf, ScheduleKind::kHetProbe}) {
+    LoopTerms terms = terms_of(kind, 0, 1000);
+    terms.known = true;
+    const std::vector<Power> powers = {{2, kEvenSpeed}, {3, 0}};
+    EXPECT_TRUE(first_refill(terms, powers, 1).range.empty());
+    std::vector<Grant> grants;
+    Dealer dealer(terms, powers);
+    if (!first_refill(terms, powers, 1).more) continue;
+    dealer.ask(1, {}, grants);
+    ASSERT_EQ(grants.size(), 1u);
+    EXPECT_TRUE(grants[0].refill.range.empty());
+    EXPECT_FALSE(grants[0].refill.more);
+  }
+}
+
+TEST(Pools, LoopsThatAreToBeMonotonicAreNotProbed) {
+  EXPECT_EQ(carried_out({ScheduleKind::kHetProbe, 3, true}).kind, ScheduleKind::kAwf);
+  EXPECT_EQ(carried_out({ScheduleKind::kHetProbeI, 3, true}).chunk, 3u);
+  EXPECT_EQ(carried_out({ScheduleKind::kHetProbe, 3, false}).kind, ScheduleKind::kHetProbe);
+  EXPECT_EQ(carried_out({ScheduleKind::kGuided, 3, true}).kind, ScheduleKind::kGuided);
 }
 
 TEST(Schedules, AreFoundByKindAndName) {
@@ -277,6 +368,8 @@ TEST(Schedules, AreFoundByKindAndName) {
   EXPECT_EQ(kAutoSchedule.share(10, 3, 1, 2, 0), (Iterations{5, 10}));
   EXPECT_FALSE(kStaticSchedule.pooled());
   EXPECT_TRUE(kDynamicSchedule.pooled());
+  EXPECT_FALSE(kDynamicSchedule.probes());
+  EXPECT_TRUE(schedule_named("hetprobe-i")->probes());
 }
 
 }  // namespace

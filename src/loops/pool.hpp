@@ -4,11 +4,14 @@
 // holds a pool guards it and carries requests.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 
 #include "base/base.hpp"
+#include "loops/report.hpp"
 #include "loops/schedule.hpp"
+#include "loops/weights.hpp"
 
 namespace amasia::loops {
 
@@ -16,6 +19,7 @@ namespace amasia::loops {
 struct Refill {
   Iterations range;
   bool more = false;
+  std::uint64_t piece = 0;  // not 0: its threads take so much each, whatever the schedule is
 };
 
 // What has not been given to any node yet: always the loop's tail.
@@ -23,36 +27,40 @@ struct Refill {
 class GlobalPool {
  public:
   GlobalPool() = default;
-  // Of `count` iterations [0, given) were dealt out beforehand; `threads` are the whole team's.
-  GlobalPool(ScheduleRequest request, std::uint64_t count, std::uint64_t given,
-             std::uint32_t threads);
+  // `powers`: of the nodes that share the loop, in the order of ranks. Nothing is given out yet.
+  GlobalPool(ScheduleRequest request, std::uint64_t count, std::span<const Power> powers);
 
-  // Iterations for a node with `node_threads` threads of the team; an empty range: there are none.
-  Refill take(std::uint32_t node_threads);
+  // Iterations for a node; an empty range: there are none. A node of speed 0 never gets any.
+  Refill take(std::size_t rank);
+  // What the node has executed since it told last.
+  void note(std::size_t rank, const Report& report);
   std::uint64_t remaining() const { return count_ - next_; }
 
  private:
+  void weigh();
+  Taker taker(std::size_t rank) const;
+
   ScheduleRequest request_{ScheduleKind::kDynamic, 0};
   std::uint64_t count_ = 0;
   std::uint64_t next_ = 0;
-  std::uint32_t threads_ = 1;
+  Batch batch_;
+  std::size_t nodes_ = 0;
+  std::array<Power, base::kMaxNodes> powers_;
+  std::array<Report, base::kMaxNodes> recent_;  // of schedules that adapt
 };
 
 // Every node's first refill, which each can compute by itself: a loop begins without a message, and
-// a short one ends without any.
-struct FirstDeal {
-  Refill refill;            // for the node of the given rank
-  std::uint64_t given = 0;  // what all nodes together got
-};
-FirstDeal first_deal(ScheduleRequest request, std::uint64_t count,
-                     std::span<const std::uint32_t> node_threads, std::size_t rank);
+// a short one ends without any. The refill of `rank`; `pool`, which is new, has given all theirs.
+Refill first_deal(GlobalPool& pool, std::size_t nodes, std::size_t rank);
 
 // What a node has left of its refills. At most one request to the global pool is under way.
 //   state       take()                            deliver(refill)
 //   stocked     a range; asks early when low      –, or with a request under way: kept in reserve
+//               (*)
 //   empty       kAsk, and the state is asking     –
 //   asking      kWait                             stocked; or drained, if there is no more
 //   drained     kDone                             –
+// (*) Where the schedule adapts only once a thread of the node has something to tell.
 class NodePool {
  public:
   enum class Answer : std::uint8_t {
@@ -68,9 +76,11 @@ class NodePool {
   };
 
   NodePool() = default;
-  NodePool(ScheduleRequest request, Sharers sharers, Refill first);
+  // `threads` of the node share it.
+  NodePool(ScheduleRequest request, std::uint32_t threads, Refill first);
 
-  Taken take();
+  // `returns`: the thread has executed what it took before.
+  Taken take(bool returns);
   // The answer to a request.
   void deliver(Refill refill);
 
@@ -78,12 +88,17 @@ class NodePool {
   bool is_valid() const;
 
  private:
+  void restock();
+  std::uint64_t next_size() const;
   bool low() const;
 
   ScheduleRequest request_{ScheduleKind::kDynamic, 0};
-  Sharers sharers_;
+  std::uint32_t threads_ = 1;
+  bool has_news_ = false;  // a thread has returned since the last request
   Iterations stock_;
-  Iterations reserve_;  // a refill that came before the stock was used up
+  std::uint64_t refill_ = 0;  // the stock's size when it came
+  std::uint64_t piece_ = 0;   // what a thread takes of it; 0: as the schedule says
+  Refill reserve_;  // a refill that came before the stock was used up
   bool asking_ = false;
   bool more_ = false;  // the global pool may have more to give
 };

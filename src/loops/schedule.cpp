@@ -4,10 +4,8 @@
 namespace amasia::loops {
 namespace {
 constexpr std::array<const Schedule*, kScheduleKinds> kSchedules = {
-    &kStaticSchedule,
-    &kDynamicSchedule,
-    &kGuidedSchedule,
-    &kAutoSchedule,
+    &kStaticSchedule, &kDynamicSchedule, &kGuidedSchedule,   &kAutoSchedule,      &kFac2Schedule,
+    &kWfSchedule,     &kAwfSchedule,     &kHetProbeSchedule, &kHetProbeISchedule,
 };
 }  // namespace
 

@@ -6,6 +6,7 @@
 namespace amasia::loops {
 
 ScheduleRequest in_turn(ScheduleRequest asked) {
+  if (asked.kind == ScheduleKind::kAuto) return {ScheduleKind::kStatic, 0};
   if (!schedule_of(asked.kind).pooled()) return asked;
   return {ScheduleKind::kStatic, std::max<std::uint64_t>(asked.chunk, 1)};
 }

@@ -44,7 +44,7 @@ TEST(Doacross, IterationsComeAfterThoseTheyWaitFor) {
             return grid.executed[static_cast<std::size_t>(i * grid.columns + j / 2)];
           };
           doacross.begin(frame, nest);
-          node.work_sharing()->begin(frame, nest[0], loops::in_turn(grid.schedule));
+          node.work_sharing()->begin(frame, nest[0], loops::in_turn(grid.schedule), nullptr);
           for (loops::Iterations range; node.work_sharing()->next(frame, range);) {
             for (auto n = range.begin; n < range.end; ++n) {
               const std::int64_t i = grid.rows - 1 - static_cast<std::int64_t>(n);

@@ -18,6 +18,7 @@
 
 #include "base/base.hpp"
 #include "loops/loops.hpp"
+#include "omp/region.hpp"
 
 namespace amasia::omp {
 
@@ -34,6 +35,14 @@ struct ThreadLoop {
   std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
   std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
   void* slot = nullptr;          // WorkSharing's or, of an ordered loop, Turns'
+  // Of a loop that is handed out at run time: how many iterations the thread executes now, since
+  // when, and what it had waited for pages by then.
+  std::uint64_t whole = 1;  // iterations that are handed out together, where the schedule is not
+                            // the one that the program's chunks are for
+  std::uint64_t in_hand = 0;
+  Nanos begun_ns = 0;
+  Nanos stall_before_ns = 0;
+  std::uint64_t faults_before = 0;
   // Of an ordered loop (turns.hpp): the chunk under way, in how many of its iterations the ordered
   // part is over, and whether the thread has yet to pass the turn on.
   bool ordered = false;
@@ -65,6 +74,18 @@ struct alignas(64) ThreadFrame {
   void* doacross = nullptr;
   // What this thread has given and others read until it has come through the next barrier.
   GivenCopies* given = nullptr;
+  // What the thread does with its time in the region; `waited` is for other threads, by WaitScope,
+  // of which `waits` are open. The rest, known at its end, is `active`; so is the CPU time, where
+  // it is measured, without what was used in waits.
+  Nanos active = 0;
+  Nanos waited = 0;
+  std::uint32_t waits = 0;
+  bool measures_cpu = false;
+  Nanos cpu = 0;
+  // How often it asked for its number and for the team's size.
+  std::uint32_t asked_number = 0;
+  std::uint32_t asked_size = 0;
+  NodeTotals totals;
   // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
   std::byte* stack_low = nullptr;
   std::byte* stack_top = nullptr;
@@ -86,6 +107,8 @@ struct ThreadContext {
   void* native_stack = nullptr;
   // Bit per Abi: this initial thread's ICVs were given the job's defaults (Node::adopt_thread).
   std::uint32_t adopted = 0;
+  // What this thread had waited for pages when it last began or ended a region; origin only.
+  Nanos stall_seen = 0;
   // Only in emulation, where a process holds several nodes; else nullptr.
   Node* node = nullptr;
 };

@@ -32,6 +32,7 @@ class LocalRuntime {
  public:
   virtual ~LocalRuntime() = default;
 
+  virtual Abi abi() const = 0;
   // Whether the next runtime is there at all.
   virtual bool available() const = 0;
   // Of the calling thread; no frame is set.

@@ -33,7 +33,7 @@ class LoopbackServices final : public Services {
 
 class LoopbackJob {
  public:
-  explicit LoopbackJob(std::vector<std::uint32_t> threads)
+  explicit LoopbackJob(std::vector<std::uint32_t> threads, const LoopSettings& loops = {})
       : network_(fabric::make_loopback(static_cast<std::uint32_t>(threads.size()))) {
     std::uint32_t offset = 0;
     for (std::uint16_t id = 0; id < threads.size(); ++id) {
@@ -42,9 +42,10 @@ class LoopbackJob {
     }
     NodeSettings settings;
     settings.capacity = threads;
+    settings.core_speeds.assign(threads.size(), 1.0);
     for (std::uint16_t id = 0; id < threads.size(); ++id) {
       fabric::Fabric& fabric = network_->fabric(NodeId{id});
-      parts_.push_back(std::make_unique<Part>(fabric, settings));
+      parts_.push_back(std::make_unique<Part>(fabric, settings, loops));
     }
   }
 
@@ -75,10 +76,10 @@ class LoopbackJob {
 
  private:
   struct Part {
-    Part(fabric::Fabric& fabric, const NodeSettings& settings)
+    Part(fabric::Fabric& fabric, const NodeSettings& settings, const LoopSettings& loops)
         : services(fabric),
           node(fabric, services, settings),
-          sharing(node),
+          sharing(node, loops),
           turns(node),
           doacross(node) {
       node.set_work_sharing(&sharing);

@@ -31,12 +31,11 @@ bool Mailbox::put_region(std::span<const std::byte> body) {
   return true;
 }
 
-bool Mailbox::put_joined(std::span<const std::byte> body) {
+bool Mailbox::put_joined(NodeId from, std::span<const std::byte> body) {
   JoinedBody joined;
   if (body.size() != sizeof joined || !read_head(body, joined)) return false;
   if (joined.region != join_region_.load(std::memory_order_acquire)) return false;
-  join_totals_.faults += joined.faults;
-  join_totals_.stall_ns += joined.stall_ns;
+  totals_[from.value] = joined.totals;
   joined_.fetch_add(1, std::memory_order_release);  // partner: joined
   return true;
 }
@@ -100,7 +99,6 @@ bool Mailbox::has_consumed(std::uint32_t region, std::uint32_t number) const {
 }
 
 void Mailbox::expect_joins(std::uint32_t region) {
-  join_totals_ = {};
   joined_.store(0, std::memory_order_relaxed);
   join_region_.store(region, std::memory_order_release);  // partner: put_joined
 }

@@ -32,7 +32,7 @@ class Mailbox {
  public:
   // Handler side. False: the message is malformed or out of place.
   bool put_region(std::span<const std::byte> body);
-  bool put_joined(std::span<const std::byte> body);
+  bool put_joined(NodeId from, std::span<const std::byte> body);
   bool put_signal(std::span<const std::byte> body);
   bool put_reduction(std::span<const std::byte> body);
   bool put_consumed(std::span<const std::byte> body);
@@ -58,7 +58,8 @@ class Mailbox {
   // Origin: begin to count joins of a region, before its messages go out.
   void expect_joins(std::uint32_t region);
   std::uint32_t joined() const { return joined_.load(std::memory_order_acquire); }
-  JoinedBody join_totals() const { return join_totals_; }
+  // Of a node that has been counted.
+  const NodeTotals& totals_of(NodeId node) const { return totals_[node.value]; }
 
  private:
   struct Signal {
@@ -78,7 +79,8 @@ class Mailbox {
   std::atomic<std::uint64_t> consumed_{0};
   std::atomic<std::uint32_t> join_region_{0};
   std::atomic<std::uint32_t> joined_{0};
-  JoinedBody join_totals_{};  // written by the handler before joined_, read when all have come
+  // Written by the handler before joined_, read when all have come.
+  std::array<NodeTotals, base::kMaxNodes> totals_{};
 };
 
 }  // namespace amasia::omp

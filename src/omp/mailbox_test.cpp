@@ -88,15 +88,14 @@ TEST(Mailbox, ChecksAReductionsSize) {
 TEST(Mailbox, CountsTheJoinsOfTheRegionThatIsAwaited) {
   Mailbox mailbox;
   mailbox.expect_joins(9);
-  EXPECT_FALSE(mailbox.put_joined(message(JoinedBody{8, 0, 1, 1}, 0)));
-  EXPECT_TRUE(mailbox.put_joined(message(JoinedBody{9, 0, 5, 7}, 0)));
-  EXPECT_TRUE(mailbox.put_joined(message(JoinedBody{9, 0, 6, 8}, 0)));
+  EXPECT_FALSE(mailbox.put_joined(NodeId{1}, message(JoinedBody{8, 0, {.faults = 1}}, 0)));
+  EXPECT_TRUE(mailbox.put_joined(NodeId{1}, message(JoinedBody{9, 0, {.faults = 5}}, 0)));
+  EXPECT_TRUE(mailbox.put_joined(NodeId{3}, message(JoinedBody{9, 0, {.faults = 6}}, 0)));
   EXPECT_EQ(mailbox.joined(), 2u);
-  EXPECT_EQ(mailbox.join_totals().faults, 11u);
-  EXPECT_EQ(mailbox.join_totals().stall_ns, 15);
+  EXPECT_EQ(mailbox.totals_of(NodeId{1}).faults, 5u);
+  EXPECT_EQ(mailbox.totals_of(NodeId{3}).faults, 6u);
   mailbox.expect_joins(10);
   EXPECT_EQ(mailbox.joined(), 0u);
-  EXPECT_EQ(mailbox.join_totals().faults, 0u);
 }
 
 }  // namespace

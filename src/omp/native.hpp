@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <type_traits>
 #include <utility>
 
@@ -46,5 +47,33 @@ void on_managed_stack(std::byte* top, Function&& function) {
       const_cast<void*>(static_cast<const void*>(&function)));
   thread_context.native_stack = native;
 }
+
+// For a fork that is passed down: the runtime works on the native stack, where what it allocates
+// and locks is cheap and safe, and the forking thread's part of the region goes back to the managed
+// one, since the program's variables there are to be the same in every region.
+class RegionStack {
+ public:
+  // On the forking thread's stack, which stays as it is until the region has ended.
+  RegionStack() : owner_(&thread_context) {
+    if (thread_context.native_stack == nullptr) return;
+    std::byte* stack_pointer;
+    asm volatile("movq %%rsp, %0" : "=r"(stack_pointer));
+    // Room for the frames that lead to the native stack, and a multiple of 64.
+    const auto here = reinterpret_cast<std::uintptr_t>(stack_pointer) - kRoom;
+    top_ = reinterpret_cast<std::byte*>(here & ~std::uintptr_t{63});
+  }
+  // On any thread of the region.
+  template <typename Function>
+  void call(Function&& function) const {
+    const bool is_owner = owner_ == &thread_context;
+    if (top_ == nullptr || !is_owner || thread_context.native_stack != nullptr) return function();
+    on_managed_stack(top_, function);
+  }
+
+ private:
+  static constexpr std::uintptr_t kRoom = 2048;
+  const ThreadContext* owner_;
+  std::byte* top_ = nullptr;
+};
 
 }  // namespace amasia::omp

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "omp/native.hpp"
+#include "omp/thread_deal.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -22,8 +23,6 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
     : fabric_(fabric),
       services_(services),
       settings_(std::move(settings)),
-      default_threads_(
-          std::accumulate(settings_.capacity.begin(), settings_.capacity.end(), std::uint32_t{0})),
       team_(*this),
       board_(board),
       bell_(board != nullptr ? board->bell() : own_bell_) {
@@ -31,10 +30,20 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
   for (const std::uint32_t threads : settings_.capacity) {
     AMASIA_CHECK(threads > 0, "every node has room for a thread");
   }
+  AMASIA_CHECK(settings_.core_speeds.size() == settings_.capacity.size(),
+               "every node's cores have a speed");
+  count_threads();
   fabric_.set_handler(kTeamFirst, kTeamLast, this);
 }
 
 Node::~Node() = default;
+
+void Node::count_threads() {
+  default_threads_[static_cast<std::size_t>(Abi::kKmpc)] =
+      std::accumulate(settings_.capacity.begin(), settings_.capacity.end(), std::uint32_t{0});
+  default_threads_[static_cast<std::size_t>(Abi::kGomp)] =
+      threads_to_divide(settings_.capacity, settings_.core_speeds);
+}
 
 void Node::set_runtime(Abi abi, LocalRuntime& runtime) {
   runtimes_[static_cast<std::size_t>(abi)] = &runtime;
@@ -53,7 +62,7 @@ void Node::on_message(const fabric::Incoming& message) {
       good = message.from == base::kOrigin && mailbox_.put_region(message.body);
       break;
     case kJoinedMessage:
-      good = self() == base::kOrigin && mailbox_.put_joined(message.body);
+      good = self() == base::kOrigin && mailbox_.put_joined(message.from, message.body);
       break;
     case kSignalMessage:
       good = mailbox_.put_signal(message.body);

@@ -15,15 +15,19 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
+#include "machine/machine.hpp"
 #include "omp/local_runtime.hpp"
 #include "omp/long_wait.hpp"
 #include "omp/mailbox.hpp"
@@ -31,6 +35,7 @@
 #include "omp/region.hpp"
 #include "omp/services.hpp"
 #include "omp/team.hpp"
+#include "omp/wait_scope.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -54,6 +59,15 @@ struct NodeSettings {
   // nodes between regions.
   Nanos spin_in_region = 50 * base::kMicrosecond;
   Nanos spin_between_regions = 20 * base::kMicrosecond;
+  // Of a core of each node, relative, as far as is known; one entry per node, each > 0. Whether
+  // they are to be taken as they are, instead of what is measured.
+  std::vector<double> core_speeds;
+  bool fixed_speeds = false;
+  bool told_speeds = false;  // they were given to us: a calibration does not change them
+  // How much longer computing takes on this node than the CPU time that it uses, where its cores
+  // are not its own; at first.
+  double stretch = 1;
+  base::SharePolicy share = base::SharePolicy::kAuto;
   // A wait that takes longer is reported, again and again. 0: never.
   Nanos watchdog = 60 * base::kSecond;
   // A thread's private copies of a reduction travel in the message if its frame is not larger.
@@ -75,6 +89,10 @@ class Node final : public fabric::Handler {
   void set_turns(Turns* turns) { turns_ = turns; }
   void set_doacross(Doacross* doacross) { doacross_ = doacross; }
 
+  // On the origin, before main: what the nodes and their links are worth, where that is known.
+  void set_calibration(machine::Calibration calibration);
+  const std::optional<machine::Calibration>& calibration() const { return calibration_; }
+
   NodeId self() const { return fabric_.self(); }
   std::uint32_t node_count() const { return fabric_.node_count(); }
   fabric::Fabric& fabric() const { return fabric_; }
@@ -86,8 +104,16 @@ class Node final : public fabric::Handler {
   Turns* turns() const { return turns_; }
   Doacross* doacross() const { return doacross_; }
   Team& team() { return team_; }
-  // The sum of all nodes' capacities: how many threads a region has that asks for nothing.
-  std::uint32_t default_threads() const { return default_threads_; }
+  // How many threads a region has that asks for nothing: one for each core of all nodes, or, where
+  // threads carry the nodes' speeds, as many as that takes.
+  std::uint32_t default_threads(Abi abi) const {
+    return default_threads_[static_cast<std::size_t>(abi)];
+  }
+  std::uint32_t own_capacity() const { return settings_.capacity[self().value]; }
+  std::uint32_t cores() const { return default_threads(Abi::kKmpc); }
+  // The program counts on its teams' size: it has set it, or its threads keep variables. Any
+  // thread.
+  void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
 
   // Gives a thread that is in no region the job's default number of threads, once, unless
   // OMP_NUM_THREADS is set. To be called before the next runtime is asked for or told a number of
@@ -174,6 +200,14 @@ class Node final : public fabric::Handler {
 
   SingleReason reason_to_stay(const RegionRequest& request, std::uint32_t threads);
   std::uint32_t threads_of(const RegionRequest& request);
+  bool is_exact(const RegionRequest& request, const RegionRecord& record) const;
+  bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
+  bool keeps_placement() const;
+  void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
+  void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
+  void charge_stall(Nanos& seen);
+  void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals);
+  void log_decision(const RegionRecord& record, const Samples& samples, Nanos elapsed) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);
   void unshow_region();
@@ -189,13 +223,18 @@ class Node final : public fabric::Handler {
 
   fabric::Fabric& fabric_;
   Services& services_;
-  const NodeSettings settings_;
-  std::uint32_t default_threads_ = 0;
+  void count_threads();
+  loops::SharingModel::Rule rule_for(Abi abi) const;
+
+  NodeSettings settings_;  // constant once main runs
+  std::array<std::uint32_t, kAbis> default_threads_{};
+  std::atomic<bool> team_is_fixed_{false};  // relaxed: a thread's own order suffices
   std::array<LocalRuntime*, kAbis> runtimes_{};
   LockService* locks_ = nullptr;
   WorkSharing* work_sharing_ = nullptr;
   Turns* turns_ = nullptr;
   Doacross* doacross_ = nullptr;
+  std::optional<machine::Calibration> calibration_;  // written before main only
   Team team_;
   Mailbox mailbox_;
 
@@ -210,17 +249,18 @@ class Node final : public fabric::Handler {
   std::atomic<bool> copyin_met_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
-  // The last region's shares, and of how many threads; whose region it is uses them (N2).
-  std::vector<NodeShare> packed_;
-  std::uint32_t packed_threads_ = 0;
 
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
+  RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
 };
 
 template <typename Ready>
 void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) {
   if (ready() || comes_at_once(ready, spin)) return;
+  std::optional<WaitScope> booked;
+  if (ThreadFrame* const frame = current_frame(); frame != nullptr) booked.emplace(*frame);
+  const int error = errno;  // the program's, which a barrier leaves alone
   Patience patience = begin_wait(spin, what, waits_for);
   std::uint32_t rung = 0;
   for (BellWait wait;;) {
@@ -245,7 +285,9 @@ void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) 
         bell_.sleepers.fetch_sub(1, std::memory_order_relaxed);
         break;
       case BellWait::Action::kGo:
-        return end_wait(patience);
+        end_wait(patience);
+        errno = error;
+        return;
     }
     wait.done();
   }

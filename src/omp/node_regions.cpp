@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How regions are decided, sent, served and joined.
+// How regions are sent, served and joined.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -37,122 +37,7 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
-void add(JoinedBody& sum, const JoinedBody& one) {
-  sum.faults += one.faults;
-  sum.stall_ns += one.stall_ns;
-}
-
 }  // namespace
-
-void Node::adopt_thread(Abi abi) {
-  ThreadContext& context = thread_context;
-  const std::uint32_t bit = 1u << static_cast<unsigned>(abi);
-  if ((context.adopted & bit) != 0 || context.frame != nullptr || context.local_depth != 0) return;
-  context.adopted |= bit;
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) runtime(abi).set_threads(default_threads_);
-}
-
-std::uint32_t Node::threads_of(const RegionRequest& request) {
-  LocalRuntime& local = runtime(request.abi);
-  const std::uint32_t wanted = request.threads != 0
-                                   ? request.threads
-                                   : static_cast<std::uint32_t>(local.icvs().nested_threads);
-  return std::clamp<std::uint32_t>(wanted, 1, std::max<std::uint32_t>(1, local.thread_limit()));
-}
-
-SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t threads) {
-  if (request.must_stay != SingleReason::kNone) return request.must_stay;
-  if (self() != base::kOrigin) return SingleReason::kNotOnOrigin;
-  if (threads == 1) return SingleReason::kOneThread;
-  if (threads <= settings_.capacity[0]) return SingleReason::kFitsOneNode;
-  // A region that shares a thread-local variable stays here, and with it what its threads then have
-  // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
-  if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
-  LocalRuntime& local = runtime(request.abi);
-  if (local.cancellation()) return SingleReason::kCancellation;
-  if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
-  if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
-  if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;
-  // The words stand on the forking thread's stack or in its argument area.
-  if (!services_.is_managed(__builtin_frame_address(0))) return SingleReason::kUnmanagedStack;
-  for (void* const word : request.outlined.words) {
-    const bool shared = services_.is_thread_local(word);
-    if (shared && request.copied_in.empty()) return SingleReason::kThreadLocal;
-  }
-  return SingleReason::kNone;
-}
-
-RegionRecord* Node::record_of(const void* function, Abi abi, const void* location) {
-  const std::lock_guard lock(records_mutex_);
-  std::unique_ptr<RegionRecord>& record = records_[function];
-  if (record == nullptr) {
-    record = std::make_unique<RegionRecord>();
-    record->site = site_of(function, runtime(abi).source_of(location));
-  }
-  return record.get();
-}
-
-// Several regions run at once where threads of the program fork: one of them is shown.
-void Node::show_region(const RegionRecord& record) {
-  regions_here_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
-  services_.enter_region(record.site);
-}
-
-void Node::unshow_region() {
-  if (regions_here_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.leave_region();
-}
-
-RegionPlan Node::plan_region(const RegionRequest& request) {
-  RegionPlan plan;
-  plan.threads = request.threads;
-  const ThreadContext& context = thread_context;
-  if (context.frame != nullptr || context.local_depth != 0) {
-    plan.reason = SingleReason::kNested;
-    LocalRuntime& local = runtime(request.abi);
-    // A node team of one thread is serialized in the next runtime, which would therefore take the
-    // nested region for the first active level.
-    const ThreadFrame* const outer = outer_frame();
-    if (outer != nullptr && outer->team->local_size() == 1 &&
-        static_cast<std::int64_t>(local.active_level()) + 1 >= local.icvs().max_active_levels) {
-      plan.threads = 1;
-    }
-    return plan;
-  }
-  adopt_thread(request.abi);
-  plan.started = os::monotonic_now();
-  plan.record = record_of(request.outlined.function, request.abi, request.location);
-  show_region(*plan.record);
-  const std::uint32_t threads = threads_of(request);
-  plan.reason = reason_to_stay(request, threads);
-  if (plan.reason == SingleReason::kThreadLocal) {
-    copyin_met_.store(true, std::memory_order_relaxed);
-  }
-  if (plan.reason != SingleReason::kNone) return plan;
-  // Acquire and release: one region after the other uses the team. Partner: run_region.
-  if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
-    plan.reason = SingleReason::kConcurrent;
-    return plan;
-  }
-  // Kept from region to region: what is allocated on a managed stack costs eight system calls.
-  if (threads != packed_threads_) packed_ = pack_threads(threads, settings_.capacity);
-  packed_threads_ = threads;
-  plan.shares = packed_;
-  AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
-  return plan;
-}
-
-void Node::finish_single(const RegionPlan& plan) {
-  if (plan.record == nullptr) return;
-  unshow_region();
-  const Nanos elapsed = os::monotonic_now() - plan.started;
-  const std::lock_guard lock(records_mutex_);
-  RegionRecord& record = *plan.record;
-  ++record.runs;
-  ++record.runs_single;
-  record.nodes = 1;
-  record.single_reason = plan.reason;
-  record.elapsed_ns += elapsed;
-}
 
 void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
   AMASIA_CHECK(plan.global() && self() == base::kOrigin, "regions begin on the origin");
@@ -188,7 +73,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.icvs = icvs;
   std::vector<std::byte> tail;
   for (const NodeShare& share : plan.shares) {
-    const WireShare wire{share.node.value, share.threads};
+    const WireShare wire{share.node.value, share.threads, share.speed, 0};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
   append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
@@ -249,19 +134,13 @@ void Node::join_region(const RegionPlan& plan) {
   };
   wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
   if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
-  const Team::Totals own = team_.totals();
-  JoinedBody rest = mailbox_.join_totals();
+  std::array<NodeTotals, base::kMaxNodes> totals;
+  totals[0] = team_.totals();
   for (const NodeShare& share : others) {
-    if (has_joined(share.node)) add(rest, board_->joined(share.node));
+    totals[share.node.value] =
+        has_joined(share.node) ? board_->joined(share.node).totals : mailbox_.totals_of(share.node);
   }
-  const Nanos elapsed = os::monotonic_now() - plan.started;
-  const std::lock_guard lock(records_mutex_);
-  RegionRecord& record = *plan.record;
-  ++record.runs;
-  record.nodes = static_cast<std::uint32_t>(plan.shares.size());
-  record.elapsed_ns += elapsed;
-  record.faults += own.faults + rest.faults;
-  record.stall_ns += own.stall_ns + rest.stall_ns;
+  note_shared(plan, {totals.data(), node_count()});
 }
 
 void Node::serve() {
@@ -292,7 +171,8 @@ void Node::serve_region() {
   std::uint32_t offset = 0;
   for (NodeShare& share : shares) {
     const auto wire = reader.take<WireShare>();
-    share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset};
+    share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset,
+             wire.speed};
     offset += wire.threads;
   }
   const auto own = std::ranges::find(shares, self(), &NodeShare::node);
@@ -323,9 +203,9 @@ void Node::serve_region() {
     team_.run();
   }
   const bool has_printed = services_.flush_output();
-  const Team::Totals totals = team_.totals();
+  const NodeTotals totals = team_.totals();
   unshow_region();
-  tell_joined({head.region, 0, totals.faults, totals.stall_ns}, has_printed);
+  tell_joined({head.region, 0, totals}, has_printed);
 }
 
 // `by_message`: behind the messages that this node has sent to the origin before.

@@ -11,6 +11,7 @@
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "omp/team.hpp"
+#include "omp/wait_scope.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -40,6 +41,8 @@ Window window_of(const ThreadFrame& frame, std::span<void* const> list, Bytes li
 
 bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   deposits_[frame.local_id].list = reduction.list.data();
+  // Combining counts as waiting: it is done by leaders only, whatever the shares are.
+  const WaitScope waiting(frame);
   if (!runtime_->gather(frame)) return false;
   combine_local(reduction);
   if (nowait) runtime_->release(frame);
@@ -59,6 +62,7 @@ bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
 
 void Team::reduce_end(ThreadFrame& frame, bool nowait) {
   if (nowait) return;
+  const WaitScope waiting(frame);
   meet(std::nullopt);
   runtime_->release(frame);
 }

@@ -24,6 +24,8 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "it shares a thread-local variable of its thread",
     "a region before it stayed for that, and with it its threads' threadprivate variables",
     "it has too many arguments",
+    "sharing it would cost more than it saves",
+    "--share=never",
     "it uses a construct that is not carried across nodes",
 };
 
@@ -33,6 +35,48 @@ const char* text_of(SingleReason reason) {
   const auto index = static_cast<std::size_t>(reason);
   AMASIA_CHECK(index < kTexts.size(), "every reason has a text");
   return kTexts[index];
+}
+
+void RegionRecord::note_outcome(Nanos elapsed, bool was_shared) {
+  const bool first = shared.runs + alone.runs == 0;
+  (was_shared ? shared : alone).add(elapsed, !first && was_shared == last_shared);
+  last_shared = was_shared;
+}
+
+std::vector<loops::Power> powers_of(std::span<const NodeShare> shares) {
+  std::vector<loops::Power> powers;
+  for (const NodeShare& share : shares) powers.push_back({share.threads, share.speed});
+  return powers;
+}
+
+Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                   bool by_threads) {
+  double iterations = 0, power = 0, threads = 0;
+  bool divided = false;
+  for (const NodeShare& share : shares) {
+    iterations += static_cast<double>(totals[share.node.value].iterations);
+    power += static_cast<double>(share.threads) * share.speed;
+    threads += share.threads;
+    if ((totals[share.node.value].marks & kDividedBySpeed) != 0) divided = true;
+  }
+  Samples samples;
+  samples.divided = divided || by_threads || iterations > 0;
+  for (const NodeShare& share : shares) {
+    const NodeTotals& one = totals[share.node.value];
+    loops::RegionPart& sample = samples.nodes[share.node.value];
+    sample.threads = share.threads;
+    sample.busy = one.busy_ns / share.threads;
+    sample.stall = one.stall_ns / share.threads;
+    sample.faults = one.faults;
+    if (divided) {
+      sample.work = static_cast<double>(share.threads) * share.speed / power;
+    } else if (iterations > 0) {
+      sample.work = static_cast<double>(one.iterations) / iterations;
+    } else {
+      sample.work = share.threads / threads;
+    }
+  }
+  return samples;
 }
 
 std::vector<NodeShare> pack_threads(std::uint32_t threads,

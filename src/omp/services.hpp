@@ -44,6 +44,8 @@ class Services {
   virtual const std::byte* readable_end(const void* address) const;
   // Whether it may point into the thread-local memory of the calling thread.
   virtual bool is_thread_local(const void* address) const;
+  // Whether the program may have thread-local variables at all. Any thread, some 100 ns.
+  virtual bool has_thread_locals() const { return true; }
   // Whether this code is loaded on every node: false for libraries that the program opened late.
   virtual bool code_is_everywhere(const void* code) const {
     (void)code;

@@ -6,6 +6,7 @@
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/wait_scope.hpp"
 
 namespace amasia::omp {
 
@@ -20,7 +21,13 @@ class Team::Body final : public LocalBody {
   Team& team_;
 };
 
-Team::Team(Node& node) : node_(node) {}
+namespace {
+// Of CPU time, before it tells how much longer computing takes.
+constexpr Nanos kLongEnough = 100 * base::kMicrosecond;
+constexpr double kNewWeight = 0.25;
+}  // namespace
+
+Team::Team(Node& node) : node_(node), stretch_(node.settings().stretch) {}
 Team::~Team() = default;
 
 void Team::begin(const Begin& begin) {
@@ -29,6 +36,7 @@ void Team::begin(const Begin& begin) {
   runtime_ = begin.runtime;
   shares_.assign(begin.shares.begin(), begin.shares.end());
   meets_on_board_ = node_.all_on_board(shares_);
+  powers_ = powers_of(shares_);
   size_ = shares_.back().offset + shares_.back().threads;
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};
@@ -39,9 +47,8 @@ void Team::begin(const Begin& begin) {
   singles_.reset(local_size());
   meetings_ = 0;
   reductions_ = 0;
-  faults_.store(0, std::memory_order_relaxed);
-  stall_ns_.store(0, std::memory_order_relaxed);
   deposits_.assign(local_size(), Deposit{});
+  if (faulted_.size() < local_size()) faulted_.resize(local_size(), 1);
   region_.store(begin.region, std::memory_order_release);  // partner: region()
   while (frames_.size() < local_size()) {
     auto stack = node_.services().acquire_stack();
@@ -84,24 +91,57 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   context.outer = nullptr;
   context.node = &node_;
   const ThreadCounters before = node_.services().thread_counters();
+  frame.measures_cpu = faulted_[local_id] != 0;
+  frame.active = -os::monotonic_now();
+  if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (mend_dynamic_) runtime_->set_dynamic(true);
   on_managed_stack(stack.top, [this, &frame] {
     runtime_->invoke(frame, outlined_);
     // Tasks that are still to run do so here, on a stack that other nodes can reach, and not in
     // the runtime's own join barrier.
+    const WaitScope waiting(frame);
     if (runtime_->gather(frame)) runtime_->release(frame);
   });
+  // What the thread waits for from now on, such as the other nodes' join, is no longer the team's.
+  frame.active += os::monotonic_now() - frame.waited;
+  if (frame.measures_cpu) frame.cpu += os::own_cpu_time();
   const ThreadCounters after = node_.services().thread_counters();
-  faults_.fetch_add(after.faults - before.faults, std::memory_order_relaxed);
-  stall_ns_.fetch_add(after.stall_ns - before.stall_ns, std::memory_order_relaxed);
+  frame.totals.faults = after.faults - before.faults;
+  frame.totals.stall_ns = after.stall_ns - before.stall_ns;
+  if (frame.asked_number != frame.asked_size) frame.totals.marks |= kKnowsTeamSize;
 }
 
-Team::Totals Team::totals() const {
-  // Relaxed: read after the join, which orders them.
-  return {faults_.load(std::memory_order_relaxed), stall_ns_.load(std::memory_order_relaxed)};
+// A fault costs a thread more than the engine sees of it: until the engine learns of it, and until
+// the thread runs again after it. So a thread that has had faults has computed for as long as its
+// CPU time says, stretched by what the node's threads have to share their cores with.
+NodeTotals Team::totals() {
+  NodeTotals sum;
+  const double layers =
+      std::max(1.0, static_cast<double>(local_size()) / node_.own_capacity());
+  for (std::uint32_t id = 0; id < local_size(); ++id) {
+    const ThreadFrame& frame = *frames_[id];
+    const NodeTotals& one = frame.totals;
+    const Nanos active = std::max<Nanos>(0, frame.active);
+    Nanos busy = std::max<Nanos>(0, active - one.stall_ns);
+    if (one.faults > 0 && frame.measures_cpu) {
+      const double computed = static_cast<double>(frame.cpu) * stretch_ * layers;
+      busy = std::clamp<Nanos>(static_cast<Nanos>(computed), 0, busy);
+    } else if (frame.measures_cpu && frame.cpu > kLongEnough) {
+      const double seen = static_cast<double>(busy) / static_cast<double>(frame.cpu) / layers;
+      stretch_ += kNewWeight * (std::max(1.0, seen) - stretch_);
+    }
+    faulted_[id] = one.faults > 0 ? 1 : 0;
+    sum.faults += one.faults;
+    sum.busy_ns += busy;
+    sum.stall_ns += active - busy;
+    sum.iterations += one.iterations;
+    sum.marks |= one.marks;
+  }
+  return sum;
 }
 
 void Team::barrier(ThreadFrame& frame) {
+  const WaitScope waiting(frame);
   node_.services().note_pause();
   if (runtime_->gather(frame)) {
     meet(std::nullopt);
@@ -111,6 +151,7 @@ void Team::barrier(ThreadFrame& frame) {
 }
 
 bool Team::gather(ThreadFrame& frame) {
+  const WaitScope waiting(frame);
   node_.services().note_pause();
   if (!runtime_->gather(frame)) return false;
   meet(std::nullopt);
@@ -122,6 +163,7 @@ bool Team::gather(ThreadFrame& frame) {
 }
 
 void Team::release(ThreadFrame& frame) {
+  const WaitScope waiting(frame);
   meet(std::nullopt);
   runtime_->release(frame);
 }
@@ -130,6 +172,7 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
   Deposit& deposit = deposits_[frame.local_id];
   deposit.has_word = value.has_value();
   deposit.word = value.value_or(0);
+  const WaitScope waiting(frame);
   node_.services().note_pause();
   if (runtime_->gather(frame)) {
     word_ = meet(deposited_word());

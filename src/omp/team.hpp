@@ -55,6 +55,7 @@ class Team {
   std::uint32_t local_size() const { return shares_[rank_].threads; }
   std::uint32_t local_offset() const { return shares_[rank_].offset; }
   std::span<const NodeShare> shares() const { return shares_; }  // participants, by rank
+  std::span<const loops::Power> powers() const { return powers_; }  // the same for schedules
   std::uint32_t rank() const { return rank_; }
   bool on_origin() const { return rank_ == 0; }
   // All participants share memory, on which their leaders meet.
@@ -114,11 +115,8 @@ class Team {
 
   bool mends_dynamic() const { return mend_dynamic_; }
 
-  struct Totals {
-    std::uint64_t faults = 0;
-    Nanos stall_ns = 0;
-  };
-  Totals totals() const;
+  // What the threads did, after run(); once.
+  NodeTotals totals();
 
  private:
   class Body;
@@ -145,6 +143,7 @@ class Team {
   std::uint32_t size_ = 0;
   std::uint32_t rank_ = 0;
   std::vector<NodeShare> shares_;
+  std::vector<loops::Power> powers_;
   bool meets_on_board_ = false;
   Outlined outlined_;
   std::vector<void*> words_;
@@ -156,6 +155,10 @@ class Team {
   // Grown, never shrunk: a task that ends late may still look at its frame.
   std::vector<std::unique_ptr<ThreadFrame>> frames_;
   std::vector<ManagedStack> stacks_;
+  // Which threads had faults in the node's last region: they measure their CPU time in the next
+  // one, too, which costs half a microsecond.
+  std::vector<std::uint8_t> faulted_;
+  double stretch_;  // how much longer computing takes than CPU time, on a core of its own
   std::vector<Deposit> deposits_;
   SingleBoard singles_;
   std::uint64_t word_ = 0;
@@ -166,8 +169,6 @@ class Team {
   std::vector<void*> received_list_;
   std::vector<std::byte> received_image_;
   std::vector<std::byte> sent_copies_;
-  std::atomic<std::uint64_t> faults_{0};
-  std::atomic<Nanos> stall_ns_{0};
 };
 
 }  // namespace amasia::omp

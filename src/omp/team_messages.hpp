@@ -39,13 +39,14 @@ static_assert(sizeof(RegionHead) % 8 == 0);
 struct WireShare {
   std::uint32_t node;
   std::uint32_t threads;
+  std::uint32_t speed;
+  std::uint32_t reserved;
 };
 
 struct JoinedBody {
   std::uint32_t region;
   std::uint32_t reserved;
-  std::uint64_t faults;
-  std::int64_t stall_ns;
+  NodeTotals totals;
 };
 
 struct SignalBody {

@@ -22,6 +22,7 @@ using Work = void (*)(ThreadFrame& frame, void* const* words);
 // Forks std::threads and meets at a std::barrier.
 class ThreadRuntime final : public LocalRuntime {
  public:
+  Abi abi() const override { return Abi::kKmpc; }
   bool available() const override { return true; }
   Icvs icvs() override { return icvs_; }
   void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
@@ -149,6 +150,8 @@ class Job {
     const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
     settings.capacity.assign(nodes, threads_per_node);
+    settings.core_speeds.assign(nodes, 1.0);
+    settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
     settings.reduction_window = window;
     parts_.resize(nodes);
     for (std::uint32_t id = 0; id < nodes; ++id) {
@@ -252,7 +255,7 @@ TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
   EXPECT_EQ(records[0].runs, 20u);
   EXPECT_EQ(records[0].nodes, nodes());
   EXPECT_EQ(records[0].faults, 20u * total());
-  EXPECT_EQ(records[0].stall_ns, 200 * total());
+  EXPECT_GE(records[0].stall_ns, 200 * total());
 }
 
 TEST_P(Teams, WriteTheOutputOfAllNodesBeforeTheRegionEnds) {
@@ -536,6 +539,11 @@ TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
   EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
   EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kAfterCopyin);
   EXPECT_EQ(job.run(nothing, {}, 2).reason, SingleReason::kFitsOneNode);
+}
+
+TEST(Plan, AJobOfOneNodeKeepsMoreThreadsThanItHasCores) {
+  Job job({1, 2});
+  EXPECT_EQ(job.run(nothing, {}, 3).reason, SingleReason::kFitsOneNode);
 }
 
 TEST(Plan, OneRegionRunsAcrossNodesAtATime) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "omp/loopback_job.hpp"
@@ -19,9 +20,35 @@ std::vector<Loop> random_loops(std::mt19937& random) {
   std::vector<Loop> loops;
   for (int i = 0; i < 12; ++i) {
     const auto kind = static_cast<loops::ScheduleKind>(random() % loops::kScheduleKinds);
-    loops.push_back({{0, 1, random() % (i % 3 == 0 ? 5 : 400)}, {kind, random() % 6}});
+    const loops::ScheduleRequest schedule{kind, random() % 6, random() % 2 == 0};
+    loops.push_back({{0, 1, random() % (i % 3 == 0 ? 5 : 400)}, schedule});
   }
   return loops;
+}
+
+// Whatever a dynamic loop is carried out by, its chunks are not cut.
+TEST(WorkSharing, ChunksOfDynamicLoopsStayWhole) {
+  for (const auto kind : {loops::ScheduleKind::kHetProbeI, loops::ScheduleKind::kAwf,
+                          loops::ScheduleKind::kStatic}) {
+    LoopSettings settings;
+    settings.schedule = kind;
+    LoopbackJob job({2, 3}, settings);
+    constexpr std::uint64_t kChunk = 7, kCount = 1000;
+    std::vector<std::atomic<int>> runs(kCount);
+    for (int region = 0; region < 3; ++region) {
+      job.region([&](ThreadFrame& frame) {
+        WorkSharing& sharing = *frame.team->node().work_sharing();
+        const loops::ScheduleRequest dynamic{loops::ScheduleKind::kDynamic, kChunk};
+        sharing.begin(frame, {0, 1, kCount}, dynamic, &runs);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          EXPECT_EQ(range.begin % kChunk, 0u);
+          EXPECT_TRUE(range.end % kChunk == 0 || range.end == kCount);
+          for (auto n = range.begin; n < range.end; ++n) runs[n].fetch_add(1);
+        }
+      });
+    }
+    for (const auto& count : runs) ASSERT_EQ(count.load(), 3);
+  }
 }
 
 // No barrier between the loops: fast threads run ahead, on their node and on others.
@@ -31,18 +58,20 @@ TEST(WorkSharing, LoopsInARowGiveEveryIterationOnce) {
     std::vector<std::uint32_t> threads(1 + random() % 4);
     for (auto& n : threads) n = 1 + random() % 3;
     LoopbackJob job(threads);
-    for (int region = 0; region < 4; ++region) {
+    std::array<char, 12> sites{};
+    for (int region = 0; region < 8; ++region) {
       const std::vector<Loop> loops = random_loops(random);
       std::vector<std::vector<std::atomic<int>>> runs;
       for (const Loop& loop : loops) runs.emplace_back(loop.space.count);
       job.region([&](ThreadFrame& frame) {
         WorkSharing& sharing = *frame.team->node().work_sharing();
         for (std::size_t i = 0; i < loops.size(); ++i) {
-          sharing.begin(frame, loops[i].space, loops[i].schedule);
+          // A place's loops differ from region to region, but for their place.
+          sharing.begin(frame, loops[i].space, loops[i].schedule, i % 4 == 0 ? nullptr : &sites[i]);
           std::uint64_t last = 0;
           for (loops::Iterations range; sharing.next(frame, range);) {
             EXPECT_FALSE(range.empty());
-            EXPECT_GE(range.begin, last);
+            EXPECT_TRUE(range.begin >= last || !loops[i].schedule.monotonic);
             last = range.end;
             for (auto n = range.begin; n < range.end; ++n) runs[i][n].fetch_add(1);
           }
@@ -59,7 +88,7 @@ TEST(WorkSharing, ShortLoopsNeedNoMessage) {
   LoopbackJob job({1, 1});
   job.region([](ThreadFrame& frame) {
     WorkSharing& sharing = *frame.team->node().work_sharing();
-    sharing.begin(frame, {0, 1, 2}, {loops::ScheduleKind::kDynamic, 1});
+    sharing.begin(frame, {0, 1, 2}, {loops::ScheduleKind::kDynamic, 1}, nullptr);
     int taken = 0;
     for (loops::Iterations range; sharing.next(frame, range);) ++taken;
     EXPECT_EQ(taken, 1);

@@ -17,6 +17,9 @@ using Arguments = std::span<const char* const>;
 
 constexpr const char* kUsage =
     "usage: amasia run [options] program [arguments]   run an OpenMP program across nodes\n"
+    "       amasia calibrate [options of run] [--quick] [--plot FILE.png]\n"
+    "                                                  measure nodes and links, for later runs\n"
+    "       amasia explain STATS.json                  say why regions ran where they did\n"
     "       amasia doctor [program]                    say what would keep it from running here\n"
     "       amasia options [--markdown]                list the options and their values in force\n"
     "       amasia version\n"
@@ -52,10 +55,13 @@ int version_command() {
 }
 
 int dispatch(Arguments arguments) {
-  if (arguments.empty()) return refuse("which command? run, doctor, options, version or help");
+  if (arguments.empty())
+    return refuse("which command? run, explain, calibrate, doctor, options, version or help");
   const std::string_view command(arguments[0]);
   const Arguments rest = arguments.subspan(1);
   if (command == "run") return amasia::tools::run_command(rest);
+  if (command == "calibrate") return amasia::tools::calibrate_command(rest);
+  if (command == "explain") return amasia::tools::explain_command(rest);
   if (command == "doctor") return amasia::tools::doctor_command(rest);
   if (command == "options") return options_command(rest);
   if (command == "version" || command == "--version") return version_command();
@@ -63,8 +69,9 @@ int dispatch(Arguments arguments) {
     std::fputs(kUsage, stdout);
     return 0;
   }
-  return refuse(fmt::format("'{}' is not a command; it takes run, doctor, options, version or help",
-                            command));
+  return refuse(fmt::format(
+      "'{}' is not a command; it takes run, explain, calibrate, doctor, options, version or help",
+      command));
 }
 
 }  // namespace

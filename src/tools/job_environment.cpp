@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/job_environment.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -17,8 +19,18 @@ std::string_view name_of(std::string_view entry) { return entry.substr(0, entry.
 
 bool is_dropped(std::string_view name) {
   if (name == "LD_PRELOAD" || name == "LD_BIND_NOW" || name.starts_with("AMASIA_")) return true;
+  if (name == "OMP_HET_PTG") return true;  // among the options by now
   return std::any_of(kOtherLaunchers.begin(), kOtherLaunchers.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
+}
+
+bool says_how_to_wait(const char* const* environment) {
+  constexpr std::array<std::string_view, 3> kNames = {"OMP_WAIT_POLICY", "KMP_BLOCKTIME",
+                                                      "GOMP_SPINCOUNT"};
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    if (std::find(kNames.begin(), kNames.end(), name_of(*entry)) != kNames.end()) return true;
+  }
+  return false;
 }
 
 // The user's list without our library, which is there if this job was started below another one.
@@ -41,11 +53,21 @@ std::string preload_list(std::string_view users, const std::string& library) {
 std::vector<std::string> job_environment(const char* const* environment,
                                          const base::Options& options, const JobEnvironment& job) {
   std::vector<std::string> out;
+  const bool own_schedule = options.runtime_schedule.has_value();
   std::string_view preload;
   for (const char* const* entry = environment; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     if (name_of(text) == "LD_PRELOAD") preload = text.substr(std::min(text.size(), size_t{11}));
+    if (own_schedule && name_of(text) == "OMP_SCHEDULE") {
+      const std::string_view value = text.substr(text.find('=') + 1);
+      out.push_back(fmt::format("{}={}", base::kOwnScheduleVariable, value));
+      out.push_back(fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime));
+      continue;
+    }
     if (!is_dropped(name_of(text))) out.emplace_back(text);
+  }
+  if (!options.emulate.empty() && !says_how_to_wait(environment)) {
+    out.emplace_back("OMP_WAIT_POLICY=passive");
   }
   out.push_back("LD_PRELOAD=" + preload_list(preload, job.library));
   out.push_back("LD_BIND_NOW=1");

@@ -28,5 +28,21 @@ TEST(JobEnvironment, PreloadsItselfOnce) {
   EXPECT_EQ(entries.front(), "LD_PRELOAD=/l/libamasia.so:/b.so");
 }
 
+TEST(JobEnvironment, LetsThreadsOfEmulatedNodesSleepUnlessTheUserSaysOtherwise) {
+  base::Options options;
+  options.emulate = "1.0,0.5";
+  const auto waits = [&](const char* entry) {
+    const char* environment[] = {entry, nullptr};
+    const Entries entries = job_environment(environment, options, {"/l/libamasia.so", "name"});
+    return std::count(entries.begin(), entries.end(), "OMP_WAIT_POLICY=passive");
+  };
+  EXPECT_EQ(waits("HOME=/"), 1);
+  EXPECT_EQ(waits("OMP_WAIT_POLICY=active"), 0);
+  EXPECT_EQ(waits("KMP_BLOCKTIME=200"), 0);
+  EXPECT_EQ(waits("GOMP_SPINCOUNT=5"), 0);
+  options.emulate.clear();
+  EXPECT_EQ(waits("HOME=/"), 0);
+}
+
 }  // namespace
 }  // namespace amasia::tools

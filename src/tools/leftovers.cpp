@@ -25,7 +25,7 @@ void pause_briefly() {
 constexpr pid_t kDismissed = 0;
 
 // Runs in the keeper: learns the nodes until the launcher's last word, or its end.
-void keep(int socket, const std::string& mark) {
+void keep(int socket, const std::string& mark, const std::vector<std::string>& cpu_groups) {
   std::set<pid_t> nodes;
   while (true) {
     pid_t word = 0;
@@ -48,6 +48,7 @@ void keep(int socket, const std::string& mark) {
     pause_briefly();
   }
   for (const pid_t process : nodes) remove_segments_of(process);
+  os::remove_cpu_groups(cpu_groups);
 }
 
 }  // namespace
@@ -77,7 +78,8 @@ void remove_segments_of(pid_t process) {
   ::shm_unlink(name.c_str());
 }
 
-Result<Keeper> Keeper::start(const std::string& mark) {
+Result<Keeper> Keeper::start(const std::string& mark,
+                             const std::vector<std::string>& cpu_groups) {
   auto pair = os::make_stream_pair();
   if (!pair.ok()) return pair.error();
   const pid_t child = ::fork();
@@ -90,7 +92,7 @@ Result<Keeper> Keeper::start(const std::string& mark) {
     const int mine = pair.value().first.get();
     ::dup2(mine, 0);
     ::close_range(1, ~0U, 0);
-    keep(0, mark);
+    keep(0, mark, cpu_groups);
     ::_exit(0);
   }
   return Keeper(child, std::move(pair.value().second));

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <vector>
 
 #include "base/base.hpp"
 #include "os/os.hpp"
@@ -25,8 +26,9 @@ void remove_segments_of(pid_t process);
 class Keeper {
  public:
   // Call while this process has one thread. The keeper holds no descriptor but its socket and
-  // belongs to no terminal.
-  static Result<Keeper> start(const std::string& mark);
+  // belongs to no terminal. `cpu_groups`: what it is to remove at the end (os::CpuGroups).
+  static Result<Keeper> start(const std::string& mark,
+                              const std::vector<std::string>& cpu_groups = {});
   Keeper(Keeper&&) = default;
   Keeper& operator=(Keeper&&) = delete;
   // A process whose shared memory it is to remove if this process is killed: one that dies with

@@ -7,10 +7,12 @@
 
 #include <cstdlib>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include "fabric/fabric.hpp"
 #include "tools/core_shares.hpp"
+#include "tools/emulation.hpp"
 #include "tools/job_environment.hpp"
 #include "tools/leftovers.hpp"
 #include "tools/memory_share.hpp"
@@ -84,6 +86,11 @@ std::string fresh_name() {
   std::string name = "amasia-";
   for (const std::byte byte : bytes) name += fmt::format("{:02x}", static_cast<unsigned>(byte));
   return name;
+}
+
+// The entry of their environment by which a job's processes are known.
+std::string mark_of(const std::string& name) {
+  return std::string(launch::kLauncherVariable) + "=" + name;
 }
 
 // Where ranks of one host are not bound by their launcher, they share the cores as local nodes do.
@@ -184,56 +191,103 @@ Error run_plainly(const Job& job) {
   request.executable = job.program.path;
   request.arguments = job.arguments;
   for (char** entry = environ; *entry != nullptr; ++entry) request.environment.push_back(*entry);
+  if (job.options.runtime_schedule.has_value()) {  // which the program's runtime does not know
+    std::erase_if(request.environment,
+                  [](const std::string& text) { return text.starts_with("OMP_SCHEDULE="); });
+    request.environment.push_back(fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime));
+  }
   return os::replace_process(request);
 }
 
-int run_nodes(Job job, std::unique_ptr<fabric::PmixMembership> membership, Keeper keeper,
-              os::SignalQueue signals, const std::string& name, const std::string& library) {
-  settle_memory(job.options, membership != nullptr);
-  std::optional<os::NetworkNamespaces> spaces;
-  if (job.options.netns) {
-    auto made = os::NetworkNamespaces::make(static_cast<unsigned>(job.options.nodes));
-    if (!made.ok()) return refuse({"--netns: " + made.error().message, 0});
-    spaces.emplace(std::move(made).value());
+// What a job consists of beside its program.
+struct Parts {
+  Keeper keeper;
+  os::SignalQueue signals;
+  std::string name;     // of the job
+  std::string library;  // "": the command runs without the runtime
+  std::unique_ptr<fabric::PmixMembership> membership = nullptr;
+  std::unique_ptr<Emulation> emulation = nullptr;
+  std::optional<os::NetworkNamespaces> spaces = std::nullopt;
+};
+
+void place_nodes(SupervisorSettings& settings, const Job& job, const Parts& parts) {
+  if (const Emulation* const emulation = parts.emulation.get(); emulation != nullptr) {
+    settings.cores_of = [=](NodeId node) { return std::vector<int>{emulation->core_of(node)}; };
+    settings.cpu_group_of = [=](NodeId node) { return emulation->cpu_group_of(node); };
+  } else {
+    const std::vector<int> cores = os::allowed_cores();
+    const auto count = static_cast<std::size_t>(job.options.nodes);
+    const bool bind = job.options.bind, ranks = parts.membership != nullptr;
+    settings.cores_of = [=](NodeId node) {
+      if (!bind) return std::vector<int>();
+      return ranks ? cores_of_rank(cores) : core_share(cores, node.value, count);
+    };
   }
+  settings.namespace_of = [&parts](NodeId node) {
+    return parts.spaces ? parts.spaces->descriptor(node.value) : -1;
+  };
+}
+
+Result<SupervisorSettings> make_settings(const Job& job, Parts& parts) {
   SupervisorSettings settings{.options = job.options,
                               .command = {},
                               .command_name = job.arguments.front(),
                               .listeners = {},
-                              .signals = std::move(signals),
+                              .signals = std::move(parts.signals),
                               .node_started = {},
                               .cores_of = {},
                               .namespace_of = {}};
-  settings.keeper = keeper.process();
-  settings.node_started = [&keeper](pid_t process) { keeper.remember(process); };
+  settings.keeper = parts.keeper.process();
+  settings.node_started = [&parts](pid_t process) { parts.keeper.remember(process); };
   settings.command.executable = job.program.path;
   settings.command.arguments = job.arguments;
-  settings.command.environment = job_environment(environ, job.options, {library, name});
-  auto listeners = listen_everywhere(name, spaces ? &*spaces : nullptr);
-  if (!listeners.ok()) return refuse(listeners.error());
+  place_nodes(settings, job, parts);
+  settings.is_plain = parts.library.empty();
+  if (settings.is_plain) {
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      settings.command.environment.push_back(*entry);
+    }
+    // By which the keeper knows them.
+    settings.command.environment.push_back(mark_of(parts.name));
+    return settings;
+  }
+  settings.command.environment =
+      job_environment(environ, job.options, {parts.library, parts.name});
+  auto listeners = listen_everywhere(parts.name, parts.spaces ? &*parts.spaces : nullptr);
+  if (!listeners.ok()) return listeners.error();
   settings.listeners = std::move(listeners).value();
+  return settings;
+}
 
-  const std::vector<int> cores = os::allowed_cores();
-  const auto count = static_cast<std::size_t>(job.options.nodes);
-  const bool bind = job.options.bind, ranks = membership != nullptr;
-  settings.cores_of = [=](NodeId node) {
-    if (!bind) return std::vector<int>();
-    return ranks ? cores_of_rank(cores) : core_share(cores, node.value, count);
-  };
-  settings.namespace_of = [&spaces](NodeId node) {
-    return spaces ? spaces->descriptor(node.value) : -1;
-  };
-  std::unique_ptr<JobSource> source = make_fork_source(static_cast<std::uint32_t>(count));
-  if (ranks) {
-    auto made = make_pmix_source(std::move(membership), name);
+int run_supervised(Job job, Parts parts) {
+  settle_memory(job.options, parts.membership != nullptr);
+  if (job.options.netns) {
+    auto made = os::NetworkNamespaces::make(static_cast<unsigned>(job.options.nodes));
+    if (!made.ok()) return refuse({"--netns: " + made.error().message, 0});
+    parts.spaces.emplace(std::move(made).value());
+  }
+  auto settings = make_settings(job, parts);
+  if (!settings.ok()) return refuse(settings.error());
+  std::unique_ptr<JobSource> source =
+      make_fork_source(static_cast<std::uint32_t>(job.options.nodes));
+  if (parts.membership != nullptr) {
+    auto made = make_pmix_source(std::move(parts.membership), parts.name);
     if (!made.ok()) return refuse(made.error());
     source = std::move(made).value();
   }
-  Supervisor supervisor(std::move(settings), *source);
+  if (parts.emulation != nullptr) parts.emulation->keep_exactly();
+  Supervisor supervisor(std::move(settings).value(), *source);
   const Outcome outcome = supervisor.run();
-  source.reset();  // leaves the PMIx job in order
-  { const Keeper dismissed = std::move(keeper); }
+  source.reset();           // leaves the PMIx job in order
+  parts.emulation.reset();  // before the keeper, which would see to it if this process is killed
+  { const Keeper dismissed = std::move(parts.keeper); }
   leave(outcome);
+}
+
+// A plain program on one core. Returns only on failure.
+Error run_on_core(const Job& job, int core) {
+  if (const Status pinned = os::pin_to_core(core); !pinned.ok()) return pinned.error();
+  return run_plainly(job);
 }
 
 }  // namespace
@@ -244,36 +298,62 @@ int run_command(std::span<const char* const> arguments) {
   Job job = std::move(read).value();
   const auto pmix = wants_pmix(job.options);
   if (!pmix.ok()) return refuse(pmix.error());
-  const auto is_plain = [&] { return job.options.nodes == 1 && job.options.stats.empty(); };
-  if (!pmix.value() && is_plain()) return refuse(run_plainly(job));
-
-  if (const std::string why = why_not_across_nodes(job.program); !why.empty()) {
-    return refuse({why, 0});
+  if (const Status settled = settle_emulation(job.options, pmix.value()); !settled.ok()) {
+    return refuse(settled.error());
   }
-  auto library = find_library(job.options);
-  if (!library.ok()) return refuse(library.error());
-  // Before anything starts a thread: the keeper is a fork of this process.
+  // Under PMIx the number of nodes is that of the launcher's job, which is joined later.
+  const Status fits = pmix.value() ? base::ok() : check_sharing(job.options);
+  if (!fits.ok()) return refuse(fits.error());
+  const auto is_plain = [&] { return job.options.nodes == 1 && job.options.stats.empty(); };
   const std::string name = fresh_name();
-  auto keeper = Keeper::start(std::string(launch::kLauncherVariable) + "=" + name);
+  std::unique_ptr<Emulation> emulation;
+  if (const auto shares = base::parse_shares(job.options.emulate); shares) {
+    auto made = Emulation::make(*shares, name);
+    if (!made.ok()) return refuse(made.error());
+    emulation = std::move(made).value();
+    if (is_plain() && emulation->folders().empty()) {
+      return refuse(run_on_core(job, emulation->core_of(base::kOrigin)));
+    }
+  } else if (!pmix.value() && is_plain()) {
+    return refuse(run_plainly(job));
+  }
+  std::string library;
+  if (pmix.value() || !is_plain()) {
+    if (const std::string why = why_not_across_nodes(job.program); !why.empty()) {
+      return refuse({why, 0});
+    }
+    auto found = find_library(job.options);
+    if (!found.ok()) return refuse(found.error());
+    library = found.value();
+  }
+  // Before anything starts a thread: the keeper is a fork of this process.
+  auto keeper = Keeper::start(mark_of(name),
+                              emulation ? emulation->folders() : std::vector<std::string>());
   if (!keeper.ok()) return refuse(keeper.error());
   auto signals = os::SignalQueue::open(kSupervisedSignals);
   if (!signals.ok()) return refuse(signals.error());
-  std::unique_ptr<fabric::PmixMembership> membership;
+  Parts parts{.keeper = std::move(keeper).value(),
+              .signals = std::move(signals).value(),
+              .name = name,
+              .library = library};
+  parts.emulation = std::move(emulation);
   if (pmix.value()) {
     // mpirun may be killed, and nobody would tell us.
     os::request_signal_at_parents_end(SIGTERM);
     auto joined = join_pmix_job(job.options);
     if (!joined.ok()) return refuse(joined.error());
-    membership = std::move(joined).value();
+    parts.membership = std::move(joined).value();
+    if (const Status known = check_sharing(job.options); !known.ok()) {
+      return refuse(known.error());
+    }
+    if (is_plain()) {
+      parts.membership.reset();
+      { const Keeper dismissed = std::move(parts.keeper); }
+      { const os::SignalQueue unblocked = std::move(parts.signals); }
+      return refuse(run_plainly(job));
+    }
   }
-  if (is_plain()) {
-    membership.reset();
-    { const Keeper dismissed = std::move(keeper).value(); }
-    { const os::SignalQueue unblocked = std::move(signals).value(); }
-    return refuse(run_plainly(job));
-  }
-  return run_nodes(std::move(job), std::move(membership), std::move(keeper).value(),
-                   std::move(signals).value(), name, library.value());
+  return run_supervised(std::move(job), std::move(parts));
 }
 
 }  // namespace amasia::tools

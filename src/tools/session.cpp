@@ -38,7 +38,8 @@ LocalNode* Session::origin() {
   return nodes_.front().id == base::kOrigin ? &nodes_.front() : nullptr;
 }
 
-Status Session::admit(LocalNode& node, os::Descriptor connection) {
+Status Session::admit(LocalNode& node, os::Descriptor connection,
+                      const std::string& cpu_group) {
   AMASIA_CHECK(!node.joined, "a node joins once");
   auto lifeline = os::make_pipe();
   if (!lifeline.ok()) return lifeline.error();
@@ -46,6 +47,7 @@ Status Session::admit(LocalNode& node, os::Descriptor connection) {
   answer.type = launch::MessageType::kMembership;
   answer.node = node.id.value;
   answer.node_count = node_count_;
+  answer.set_text(cpu_group);
   std::array<int, launch::kMembershipDescriptors> handed{};
   handed[static_cast<int>(launch::MembershipDescriptor::kBootstrap)] = node.bootstrap.get();
   handed[static_cast<int>(launch::MembershipDescriptor::kBoard)] = board_.descriptor();

@@ -51,8 +51,9 @@ class Session {
   fabric::BootstrapService& service() { return *wiring_.service; }
   launch::JobBoard& board() { return board_; }
 
-  // Answers a node's join. After an error the node will not come up.
-  Status admit(LocalNode& node, os::Descriptor connection);
+  // Answers a node's join. After an error the node will not come up. `cpu_group`: the entry of the
+  // group that slows the program there, or "".
+  Status admit(LocalNode& node, os::Descriptor connection, const std::string& cpu_group);
   void mark_ready(LocalNode& node);
   void mark_finishing();
   // Whether the origin said, before anything else, that the program ends.

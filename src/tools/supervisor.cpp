@@ -59,7 +59,7 @@ Outcome Supervisor::run() {
   for (const pid_t node : started_nodes_) remove_segments_of(node);
   if (failure_) return *failure_;
   if (!complete) return {};
-  if (!had_session_) {
+  if (!had_session_ && !settings_.is_plain) {
     if (const Status told = source_.announce(std::nullopt); !told.ok()) {
       base::log_line(LogLevel::kWarning, "{}", told.error().message);
     }
@@ -77,8 +77,9 @@ Outcome Supervisor::run() {
 
 Status Supervisor::start_command() {
   os::SpawnRequest request = settings_.command;
-  request.randomised = false;
+  request.randomised = settings_.is_plain;
   request.cores = settings_.cores_of(base::kOrigin);
+  if (settings_.is_plain) request.cpu_group = settings_.cpu_group_of(base::kOrigin);
   request.network_namespace = settings_.namespace_of(base::kOrigin);
   // At a terminal the command stays in our process group: the terminal tells it of Ctrl-C and
   // Ctrl-Z, and it may read. Elsewhere a group of its own keeps a signal that someone sends to our

@@ -45,6 +45,10 @@ struct SupervisorSettings {
   // The cores and the network namespace (-1: ours) of a local node.
   std::function<std::vector<int>(NodeId)> cores_of;
   std::function<int(NodeId)> namespace_of;
+  // The entry of the control group that slows a node's program, "": none.
+  std::function<std::string(NodeId)> cpu_group_of = [](NodeId) { return std::string(); };
+  // The command runs without the runtime, whatever it is: nobody joins, and all of it is slowed.
+  bool is_plain = false;
 };
 
 class Supervisor {

@@ -78,7 +78,8 @@ void Supervisor::join(os::Descriptor connection, std::vector<os::Descriptor> out
   if (!session_) return start_session(std::move(connection), peer.value(), outputs);
   LocalNode* node = session_->node_of(peer.value().pid);
   if (node != nullptr && !node->joined && !node->ended) {
-    const Status admitted = session_->admit(*node, std::move(connection));
+    const Status admitted =
+        session_->admit(*node, std::move(connection), settings_.cpu_group_of(node->id));
     if (!admitted.ok()) fail(kExitUsage, admitted.error().message);
     return;
   }
@@ -130,7 +131,9 @@ void Supervisor::start_session(os::Descriptor connection, const os::Peer& peer,
     // Peers first: they start while the origin gets its answer.
     done = start_peers(image.value(), outputs);
     if (done.ok()) done = source_.announce(image.value());
-    if (done.ok()) done = session_->admit(origin, std::move(connection));
+    if (done.ok()) {
+      done = session_->admit(origin, std::move(connection), settings_.cpu_group_of(origin.id));
+    }
   }
   if (!done.ok()) fail(kExitUsage, done.error().message);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// tools: the `amasia` command. May use base, os, fabric and launch; not the runtime's layers, which
-// define symbols of the C library. Invariants: a user's mistake is one sentence and exit code 2; a
-// command leaves no process, no shared memory and no file behind, however it ends.
+// tools: the `amasia` command. May use base, os, fabric, launch and machine; not the runtime's
+// layers, which define symbols of the C library. Invariants: a user's mistake is one sentence and
+// exit code 2; a command leaves no process, no shared memory and no file behind, however it ends,
+// but those that it is asked for.
 #pragma once
 
+#include "tools/calibrate_command.hpp"
 #include "tools/doctor.hpp"
+#include "tools/explain_command.hpp"
 #include "tools/run_command.hpp"

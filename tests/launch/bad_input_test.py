@@ -99,7 +99,7 @@ class BadOption(LaunchTest):
 
     def test_commands(self):
         self.assert_refused(self.run_amasia(), "which command?")
-        self.assert_refused(self.run_amasia("ruin"), "'ruin'", "run, doctor")
+        self.assert_refused(self.run_amasia("ruin"), "'ruin'", "run, explain, calibrate, doctor")
         self.assert_refused(self.run_amasia("run"), "which program?")
 
     def test_preload_path_that_the_loader_cannot_take(self):

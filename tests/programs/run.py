@@ -127,12 +127,15 @@ def find_driver(compiler, suffix):
 
 def build(program, compiler, folder, build_root):
     """Builds the program if it is not up to date. Returns the executable or raises RuntimeError."""
-    out = build_root / compiler / program.name
+    # Lines of one source with other flags are built side by side.
+    flagged = hashlib.sha256(program.get("flags").encode()).hexdigest()[:8]
+    out = build_root / compiler / (f"{program.name}-{flagged}" if program.get("flags")
+                                   else program.name)
     out.parent.mkdir(parents=True, exist_ok=True)
     driver = find_driver(compiler, program.suffix)
     flags = [*COMMON_FLAGS, *STANDARD[program.suffix], *shlex.split(program.get("flags"))]
     if compiler in ("gfortran", "flang"):
-        modules = out.parent / f"{program.name}.mod.d"
+        modules = out.parent / f"{out.name}.mod.d"
         modules.mkdir(exist_ok=True)
         flags += ["-J" if compiler == "gfortran" else "-module-dir", str(modules)]
     libraries = []

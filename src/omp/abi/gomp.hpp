@@ -25,15 +25,24 @@ struct Combined {
   loops::Space space;
   loops::ScheduleRequest schedule;
   std::uint64_t end = 0;  // the loop's end as the program gave it
+  const void* site = nullptr;
 };
 
-// The schedule of run-sched-var, for schedule(runtime); of the calling thread.
-loops::ScheduleRequest runtime_schedule();
+// The schedule of run-sched-var, for schedule(runtime); of the calling thread. `monotonic`: the
+// clause says so.
+loops::ScheduleRequest runtime_schedule(bool monotonic);
+
+// Whether a loop's entry point is that of a monotonic one; gcc calls it where the program says so,
+// and versions before OpenMP 5.0 where it says nothing.
+constexpr bool is_monotonic(std::string_view entry) {
+  return entry.find("nonmonotonic") == std::string_view::npos;
+}
 
 // Puts the thread into a construct that its outlined function does not begin by itself.
 void enter_combined(ThreadFrame& frame, const Combined& combined);
+// `site`: see WorkSharing::begin().
 void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
-                std::uint64_t end);
+                std::uint64_t end, const void* site);
 void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
                         loops::ScheduleRequest schedule, std::uint64_t end);
 void begin_sections(ThreadFrame& frame, std::uint32_t count);

@@ -15,11 +15,13 @@ extern thread_local std::uint64_t loop_end __attribute__((tls_model("initial-exe
 // libgomp's schedule numbers in the calls that carry one (gomp_schedule_type).
 inline loops::ScheduleRequest schedule_of(long number, std::uint64_t chunk) {
   enum : long { kRuntime = 0, kStatic = 1, kDynamic = 2, kGuided = 3, kAuto = 4 };
+  const bool monotonic = (number & 0x80000000) != 0;
   switch (number & 0x7fffffff) {
     case kStatic: return {loops::ScheduleKind::kStatic, chunk};
-    case kDynamic: return {loops::ScheduleKind::kDynamic, chunk};
-    case kGuided: return {loops::ScheduleKind::kGuided, chunk};
-    default: return runtime_schedule();  // kAuto says: runtime, with the nonmonotonic modifier
+    case kDynamic: return {loops::ScheduleKind::kDynamic, chunk, monotonic};
+    case kGuided: return {loops::ScheduleKind::kGuided, chunk, monotonic};
+    // kAuto says: runtime, with the nonmonotonic modifier
+    default: return runtime_schedule(monotonic);
   }
 }
 
@@ -35,9 +37,9 @@ bool next_chunk(ThreadFrame& frame, T* begin, T* end) {
 }
 
 inline void begin_long(ThreadFrame& frame, long start, long end, long step,
-                       loops::ScheduleRequest schedule) {
+                       loops::ScheduleRequest schedule, const void* site) {
   begin_loop(frame, loops::space_until(start, end, step), schedule,
-             static_cast<std::uint64_t>(end));
+             static_cast<std::uint64_t>(end), site);
 }
 
 inline void begin_ordered_long(ThreadFrame& frame, long start, long end, long step,
@@ -48,8 +50,8 @@ inline void begin_ordered_long(ThreadFrame& frame, long start, long end, long st
 
 using Ull = unsigned long long;
 inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
-                      loops::ScheduleRequest schedule) {
-  begin_loop(frame, loops::space_until(start, end, up, step), schedule, end);
+                      loops::ScheduleRequest schedule, const void* site) {
+  begin_loop(frame, loops::space_until(start, end, up, step), schedule, end, site);
 }
 
 inline void begin_ordered_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,

@@ -10,6 +10,7 @@
 
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/native.hpp"
 #include "omp/outlined_code.hpp"
 
 namespace amasia::omp::gomp {
@@ -25,16 +26,17 @@ struct PassedDown {
   void* data;
   Node* emulated_node;
   const ThreadFrame* outer;
+  RegionStack stack;
 };
 
 PassedDown pass_down(Outline function, void* data) {
-  return {nullptr, function, data, thread_context.node, outer_frame()};
+  return {nullptr, function, data, thread_context.node, outer_frame(), {}};
 }
 
 void local_entry(void* passed) {
   const PassedDown fork = *static_cast<const PassedDown*>(passed);
   enter_local_team(fork.emulated_node, fork.outer);
-  fork.function(fork.data);
+  fork.stack.call([&fork] { fork.function(fork.data); });
 }
 
 // Thread-local variables of the program are where copyin's sources are: gcc puts their addresses
@@ -79,6 +81,7 @@ int search_object(dl_phdr_info* info, std::size_t, void* argument) {
 std::vector<void**> thread_local_words(const Node& node, void* data) {
   const auto address = reinterpret_cast<std::uintptr_t>(data);
   if (data == nullptr || address % sizeof(void*) != 0) return {};
+  if (!node.services().has_thread_locals()) return {};
   const auto end = reinterpret_cast<std::uintptr_t>(node.services().readable_end(data));
   const std::size_t readable = std::min(kWordsSearched, (end - address) / sizeof(void*));
   ThreadLocalSearch search{{static_cast<void**>(data), readable}, {}};
@@ -117,7 +120,7 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   {
     const PlaceScope scope;
     PassedDown passed = pass_down(function, data);
-    fork_here(&passed, plan.threads);
+    on_native_stack([&] { fork_here(&passed, plan.threads); });
   }
   node.finish_single(plan);
 }
@@ -145,15 +148,16 @@ Combined combined_loop(long start, long end, long step, loops::ScheduleRequest s
 
 // A combined parallel loop; `fork_here` as for carry_region.
 template <typename ForkHere>
-void carry_loop(const Combined& combined, Outline function, void* data, unsigned threads,
-                unsigned flags, ForkHere fork_here) {
+void carry_loop(Combined combined, Outline function, void* data, unsigned threads, unsigned flags,
+                ForkHere fork_here) {
+  combined.site = reinterpret_cast<const void*>(function);
   RegionRequest request = request_of(threads, flags);
   request.extra = as_extra(combined);
   carry_region(request, function, data, fork_here);
 }
 
-loops::ScheduleRequest chunked(loops::ScheduleKind kind, long chunk) {
-  return {kind, chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0};
+loops::ScheduleRequest chunked(loops::ScheduleKind kind, long chunk, std::string_view entry) {
+  return {kind, chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0, is_monotonic(entry)};
 }
 
 // Regions of the old kind: the caller runs the outlined function between start and end. They stay
@@ -215,7 +219,8 @@ AMASIA_ENTRY unsigned GOMP_parallel_reductions(Outline function, void* data, uns
     if (current_node() == nullptr) {                                                            \
       return real(function, data, threads, start, end, step, chunk, flags);                     \
     }                                                                                           \
-    carry_loop(combined_loop(start, end, step, chunked(loops::ScheduleKind::KIND, chunk)),      \
+    carry_loop(combined_loop(start, end, step,                                                  \
+                             chunked(loops::ScheduleKind::KIND, chunk, #NAME)),                 \
                function, data, threads, flags, [&](void* passed, unsigned n) {                  \
                  real(local_entry, passed, n, start, end, step, chunk, flags);                  \
                });                                                                              \
@@ -233,8 +238,8 @@ AMASIA_PARALLEL_LOOP(nonmonotonic_guided, kGuided)
     static constinit Real<void(Outline, void*, unsigned, long, long, long, unsigned)> real{     \
         "GOMP_parallel_loop_" #NAME};                                                           \
     if (current_node() == nullptr) return real(function, data, threads, start, end, step, flags); \
-    carry_loop(combined_loop(start, end, step, runtime_schedule()), function, data, threads,    \
-               flags, [&](void* passed, unsigned n) {                                           \
+    carry_loop(combined_loop(start, end, step, runtime_schedule(is_monotonic(#NAME))),          \
+               function, data, threads, flags, [&](void* passed, unsigned n) {                  \
                  real(local_entry, passed, n, start, end, step, flags);                         \
                });                                                                              \
   }

@@ -11,9 +11,9 @@ namespace amasia::omp::gomp {
 thread_local std::uint64_t loop_end = 0;
 
 void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
-                std::uint64_t end) {
+                std::uint64_t end, const void* site) {
   loop_end = end;
-  frame.team->node().work_sharing()->begin(frame, space, schedule);
+  frame.team->node().work_sharing()->begin(frame, space, schedule, site);
 }
 
 void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
@@ -27,14 +27,14 @@ void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> coun
   std::vector<loops::Space> nest;
   for (const std::uint64_t count : counts) nest.push_back({0, 1, count});
   frame.team->node().doacross()->begin(frame, nest);
-  begin_loop(frame, nest[0], loops::in_turn(schedule), counts[0]);
+  begin_loop(frame, nest[0], loops::in_turn(schedule), counts[0], nullptr);
 }
 
 void enter_combined(ThreadFrame& frame, const Combined& combined) {
   if (combined.construct == Combined::Construct::kSections) {
     begin_sections(frame, combined.sections);
   } else {
-    begin_loop(frame, combined.space, combined.schedule, combined.end);
+    begin_loop(frame, combined.space, combined.schedule, combined.end, combined.site);
   }
 }
 
@@ -62,7 +62,9 @@ constinit Real<void()> real_end_nowait{"GOMP_loop_end_nowait"};
         "GOMP_loop_" #NAME "_start"};                                                           \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(start, end, step, chunk, first, last);                    \
-    begin_long(*frame, start, end, step, {loops::ScheduleKind::KIND, chunk_of(chunk)});         \
+    begin_long(*frame, start, end, step,                                                        \
+               {loops::ScheduleKind::KIND, chunk_of(chunk), is_monotonic(#NAME)},               \
+               __builtin_return_address(0));                                                    \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_LOOP_START(static, kStatic)
@@ -78,7 +80,8 @@ AMASIA_LOOP_START(nonmonotonic_guided, kGuided)
         "GOMP_loop_" #NAME "_start"};                                                           \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(start, end, step, first, last);                           \
-    begin_long(*frame, start, end, step, runtime_schedule());                                   \
+    begin_long(*frame, start, end, step, runtime_schedule(is_monotonic(#NAME)),                 \
+               __builtin_return_address(0));                                                    \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_LOOP_RUNTIME_START(runtime)
@@ -105,7 +108,7 @@ AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long ste
       "GOMP_loop_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(start, end, step, first, last);
-  begin_ordered_long(*frame, start, end, step, runtime_schedule());
+  begin_ordered_long(*frame, start, end, step, runtime_schedule(true));
   return next_chunk(*frame, first, last);
 }
 
@@ -129,7 +132,7 @@ AMASIA_ENTRY bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* co
       "GOMP_loop_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(dimensions, counts, first, last);
-  begin_doacross(*frame, dimensions, counts, runtime_schedule());
+  begin_doacross(*frame, dimensions, counts, runtime_schedule(true));
   return next_chunk(*frame, first, last);
 }
 
@@ -146,7 +149,8 @@ AMASIA_ENTRY bool GOMP_loop_start(long start, long end, long step, long schedule
   }
   begin_shared_state(*frame, reductions, memory);
   if (first == nullptr) return true;
-  begin_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)));
+  begin_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)),
+             __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 

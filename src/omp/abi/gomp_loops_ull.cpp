@@ -22,7 +22,9 @@ bool next_loop(Next& real, Ull* begin, Ull* end) {
         "GOMP_loop_ull_" #NAME "_start"};                                                       \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(up, start, end, step, chunk, first, last);                \
-    begin_ull(*frame, up, start, end, step, {loops::ScheduleKind::KIND, chunk});                \
+    begin_ull(*frame, up, start, end, step,                                                     \
+              {loops::ScheduleKind::KIND, chunk, is_monotonic(#NAME)},                          \
+              __builtin_return_address(0));                                                     \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_ULL_START(static, kStatic)
@@ -38,7 +40,8 @@ AMASIA_ULL_START(nonmonotonic_guided, kGuided)
         "GOMP_loop_ull_" #NAME "_start"};                                                       \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(up, start, end, step, first, last);                       \
-    begin_ull(*frame, up, start, end, step, runtime_schedule());                                \
+    begin_ull(*frame, up, start, end, step, runtime_schedule(is_monotonic(#NAME)),              \
+              __builtin_return_address(0));                                                     \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_ULL_RUNTIME_START(runtime)
@@ -65,7 +68,7 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull en
       "GOMP_loop_ull_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(up, start, end, step, first, last);
-  begin_ordered_ull(*frame, up, start, end, step, runtime_schedule());
+  begin_ordered_ull(*frame, up, start, end, step, runtime_schedule(true));
   return next_chunk(*frame, first, last);
 }
 
@@ -89,7 +92,7 @@ AMASIA_ENTRY bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull*
       "GOMP_loop_ull_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(dimensions, counts, first, last);
-  begin_doacross(*frame, dimensions, counts, runtime_schedule());
+  begin_doacross(*frame, dimensions, counts, runtime_schedule(true));
   return next_chunk(*frame, first, last);
 }
 
@@ -105,7 +108,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_start(bool up, Ull start, Ull end, Ull step, lon
   }
   begin_shared_state(*frame, reductions, memory);
   if (first == nullptr) return true;
-  begin_ull(*frame, up, start, end, step, schedule_of(schedule, chunk));
+  begin_ull(*frame, up, start, end, step, schedule_of(schedule, chunk),
+            __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 

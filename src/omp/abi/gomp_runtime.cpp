@@ -18,6 +18,7 @@ constexpr std::uint32_t kMonotonic = 0x80000000u;
 
 class GompRuntime final : public OpenMpRuntime {
  public:
+  Abi abi() const override { return Abi::kGomp; }
   bool available() const override { return real_parallel.find() != nullptr; }
 
   std::string_view source_of(const void*) const override { return {}; }
@@ -59,14 +60,15 @@ constinit GompRuntime the_runtime;
 
 }  // namespace
 
-loops::ScheduleRequest runtime_schedule() {
+loops::ScheduleRequest runtime_schedule(bool monotonic) {
   std::int32_t kind = 0, chunk = 0;
   real_get_schedule(&kind, &chunk);
   const std::uint64_t size = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0;
+  const bool rising = monotonic || (static_cast<std::uint32_t>(kind) & kMonotonic) != 0;
   switch (static_cast<std::uint32_t>(kind) & ~kMonotonic) {
-    case kDynamic: return {loops::ScheduleKind::kDynamic, size};
-    case kGuided: return {loops::ScheduleKind::kGuided, size};
-    case kAuto: return {loops::ScheduleKind::kAuto, 0};
+    case kDynamic: return {loops::ScheduleKind::kDynamic, size, rising};
+    case kGuided: return {loops::ScheduleKind::kGuided, size, rising};
+    case kAuto: return named_by_user({loops::ScheduleKind::kAuto, 0, rising});
     default: return {loops::ScheduleKind::kStatic, size};
   }
 }

@@ -8,6 +8,7 @@
 
 #include "omp/abi/kmpc.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/native.hpp"
 #include "omp/outlined_code.hpp"
 
 namespace amasia::omp::kmpc {
@@ -38,18 +39,21 @@ struct PassedDown {
   void* function;
   std::int64_t word_count;
   void* const* words;
+  RegionStack stack;
 };
 
 void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* fork) {
   enter_local_team(fork->emulated_node, fork->outer);
-  amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
+  fork->stack.call([&] {
+    amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
+  });
 }
 
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node, outer_frame(), function,
-                          static_cast<std::int64_t>(words.size()), words.data()};
-  fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed);
+                          static_cast<std::int64_t>(words.size()), words.data(), {}};
+  on_native_stack([&] { fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed); });
 }
 
 // What the clauses before a fork left for it; taken once.

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/native.hpp"
 #include "omp/turns.hpp"
 #include "omp/work_sharing.hpp"
 
@@ -94,7 +95,10 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
   const std::int32_t kind = schedule & ~kModifiers;
   if (frame == nullptr || kind > kOrderedUpper) {
     const HideFrame hide;
-    return real.static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
+    // Builds of libomp that check themselves allocate here, which is dear on a managed stack.
+    return on_native_stack([&] {
+      real.static_init(place, gtid, schedule, last, lower, upper, stride, step, chunk);
+    });
   }
   const loops::Space space = loops::space_through<T>(*lower, *upper, step);
   if (space.count == 0) {  // the bounds stay as they are: the compiled loop sees for itself
@@ -113,8 +117,11 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
           space, loops::static_block_of_chunks(space.count, positive_chunk, thread, threads), last,
           lower, upper, stride);
     default:
-      return block_share(space, loops::static_block(space.count, thread, threads), last, lower,
-                         upper, stride);
+      frame->totals.marks |= kDividedBySpeed;
+      return block_share(space,
+                         loops::weighted_block(space.count, frame->team->powers(),
+                                               frame->team->rank(), frame->local_id),
+                         last, lower, upper, stride);
   }
 }
 
@@ -126,6 +133,9 @@ std::int32_t plain_kind(std::int32_t schedule) {
 
 // Schedules of loops with ordered parts are the same ones at a third base.
 bool is_ordered(std::int32_t plain) { return plain > kOrderedLower && plain < kOrderedUpper; }
+
+// Whether the numbers that a thread gets have to rise: compilers say so where they need not.
+bool is_monotonic(std::int32_t schedule) { return (schedule & kNonmonotonic) == 0; }
 
 // What a dispatched loop asks for. Chunks are made of `unit` iterations (a vector's length), the
 // last one aside.
@@ -141,17 +151,19 @@ Dispatch runtime_schedule(std::uint64_t unit) {
     real_get_schedule(&kind, &chunk);
   }
   const std::uint64_t size = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0;
-  switch (kind & 0x7fffffff) {  // without the monotonic bit
+  const bool rising = kind < 0;  // the monotonic bit
+  switch (kind & 0x7fffffff) {
     case 1:
       return {{loops::ScheduleKind::kStatic, size}, unit};
     case 2:
-      return {{loops::ScheduleKind::kDynamic, size}, unit};
+      return {{loops::ScheduleKind::kDynamic, size, rising}, unit};
     case 3:
       if (unit > 1)
-        return {{loops::ScheduleKind::kGuided, 0}, unit * std::max<std::uint64_t>(size, 1)};
-      return {{loops::ScheduleKind::kGuided, size}};
+        return {{loops::ScheduleKind::kGuided, 0, rising},
+                unit * std::max<std::uint64_t>(size, 1)};
+      return {{loops::ScheduleKind::kGuided, size, rising}};
     default:
-      return {{loops::ScheduleKind::kAuto, 0}, unit};
+      return {named_by_user({loops::ScheduleKind::kAuto, 0, rising}), unit};
   }
 }
 
@@ -184,7 +196,8 @@ Dispatch dispatch_of(std::int32_t kind, std::int64_t given_chunk) {
 
 template <typename T>
 void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t schedule, T lower,
-                   T upper, std::make_signed_t<T> step, std::make_signed_t<T> chunk) {
+                   T upper, std::make_signed_t<T> step, std::make_signed_t<T> chunk,
+                   const void* site) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) {
     return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
@@ -198,12 +211,13 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
     return;
   }
   Dispatch dispatch = dispatch_of(kind, chunk);
+  dispatch.schedule.monotonic |= is_monotonic(schedule);
   if (frame->doacross != nullptr) dispatch.schedule = loops::in_turn(dispatch.schedule);
   const loops::Space space = loops::space_through<T>(lower, upper, step);
   // Handed out are units; dispatch_next makes iterations of them again.
   const std::uint64_t units = space.count == 0 ? 0 : (space.count - 1) / dispatch.unit + 1;
   frame->team->node().work_sharing()->begin(*frame, {space.first, space.step, units},
-                                            dispatch.schedule);
+                                            dispatch.schedule, site);
   frame->loop.unit = dispatch.unit;
   frame->loop.iterations = space.count;
 }
@@ -241,7 +255,8 @@ void dispatch_fini(RealLoops<T>& real, ident_t* place, Gtid gtid) {
   AMASIA_ENTRY void __kmpc_dispatch_init_##suffix(                                                 \
       ident_t* place, Gtid gtid, std::int32_t schedule, T lower, T upper,                          \
       std::make_signed_t<T> step, std::make_signed_t<T> chunk) {                                   \
-    dispatch_init<T>(real_##suffix, place, gtid, schedule, lower, upper, step, chunk);             \
+    dispatch_init<T>(real_##suffix, place, gtid, schedule, lower, upper, step, chunk,              \
+                     __builtin_return_address(0));                                                 \
   }                                                                                                \
   AMASIA_ENTRY std::int32_t __kmpc_dispatch_next_##suffix(ident_t* place, Gtid gtid,               \
                                                           std::int32_t* last, T* lower, T* upper,  \

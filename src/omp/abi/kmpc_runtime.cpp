@@ -17,6 +17,7 @@ constinit Real<void(const ident_t*, std::int32_t)> real_release{"__kmpc_end_barr
 
 class KmpcRuntime final : public OpenMpRuntime {
  public:
+  Abi abi() const override { return Abi::kKmpc; }
   bool available() const override { return real_fork.find() != nullptr; }
 
   std::string_view source_of(const void* location) const override {

@@ -26,6 +26,7 @@ constinit Query real_active_level{"omp_get_active_level"};
 constinit LevelQuery real_ancestor{"omp_get_ancestor_thread_num"};
 constinit LevelQuery real_size_at{"omp_get_team_size"};
 constinit Real<void(std::int32_t)> real_set_threads{"omp_set_num_threads"};
+constinit Real<void(std::int32_t)> real_set_dynamic{"omp_set_dynamic"};
 
 }  // namespace
 
@@ -67,22 +68,41 @@ std::int32_t narrowed(std::int64_t value) {
 }
 
 std::int32_t thread_number() {
-  const ThreadFrame* const frame = current_frame();
-  return frame != nullptr ? static_cast<std::int32_t>(frame->global_id) : real_thread();
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real_thread();
+  ++frame->asked_number;
+  return static_cast<std::int32_t>(frame->global_id);
 }
 
 std::int32_t team_size() {
-  const ThreadFrame* const frame = current_frame();
-  return frame != nullptr ? static_cast<std::int32_t>(frame->team->size()) : real_team_size();
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr) return real_team_size();
+  ++frame->asked_size;
+  return static_cast<std::int32_t>(frame->team->size());
 }
 
 std::int32_t max_threads() {
   adopt_thread();
+  if (ThreadFrame* const frame = current_frame(); frame != nullptr) {
+    frame->totals.marks |= kKnowsTeamSize;
+  }
   return real_max_threads();
+}
+
+// A program that says how many threads it wants may count on them.
+void fix_team_size() {
+  Node* const node = current_node();
+  if (node != nullptr) node->fix_team_size();
+}
+
+void set_dynamic(std::int32_t on) {
+  if (on == 0) fix_team_size();
+  real_set_dynamic(on);
 }
 
 void set_threads(std::int32_t threads) {
   adopt_thread();
+  fix_team_size();
   real_set_threads(threads);
 }
 
@@ -90,7 +110,7 @@ void set_threads(std::int32_t threads) {
 std::int32_t processors() {
   const Node* const node = current_node();
   if (node == nullptr) return real_processors();
-  return static_cast<std::int32_t>(node->default_threads());
+  return static_cast<std::int32_t>(node->cores());
 }
 
 std::int32_t in_parallel() { return outer_frame() != nullptr ? 1 : real_in_parallel(); }
@@ -146,6 +166,10 @@ AMASIA_ENTRY void omp_set_num_threads_(const std::int32_t* threads) { set_thread
 AMASIA_ENTRY void omp_set_num_threads_8_(const std::int64_t* threads) {
   set_threads(narrowed(*threads));
 }
+
+AMASIA_ENTRY void omp_set_dynamic(std::int32_t on) { set_dynamic(on); }
+AMASIA_ENTRY void omp_set_dynamic_(const std::int32_t* on) { set_dynamic(*on); }
+AMASIA_ENTRY void omp_set_dynamic_8_(const std::int64_t* on) { set_dynamic(*on != 0 ? 1 : 0); }
 
 AMASIA_ENTRY std::uintptr_t omp_init_allocator(std::uintptr_t space, std::int32_t count,
                                                const void* traits) {

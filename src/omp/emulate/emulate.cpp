@@ -7,7 +7,7 @@
 //   AMASIA_NODES              how many nodes, 1 … 64; with 1 (or none) the library steps aside
 //   AMASIA_THREADS_PER_NODE   capacity of each node; default 1
 //   AMASIA_STATS=1            prints the regions at exit
-//   AMASIA_WATCHDOG           seconds, as everywhere
+//   AMASIA_WATCHDOG           seconds, as everywhere; likewise AMASIA_SCHEDULE and its kin
 #include <pthread.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -49,6 +49,16 @@ std::uint32_t number_from_environment(const char* name, std::uint32_t least, std
   return static_cast<std::uint32_t>(value);
 }
 
+LoopSettings loops_from_environment() {
+  base::Options options;
+  const Status parsed = base::parse_environment(environ, options);
+  if (!parsed.ok()) {
+    base::log_line(base::LogLevel::kError, "{}", parsed.error().message);
+    _exit(2);
+  }
+  return loop_settings(options);
+}
+
 std::byte* reserve_stacks(Bytes length) {
   void* const base = mmap(nullptr, length, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -83,15 +93,16 @@ class EmulatedServices final : public Services {
 // One node with what belongs to it.
 class EmulatedNode {
  public:
-  EmulatedNode(fabric::Fabric& fabric, const NodeSettings& settings)
+  EmulatedNode(fabric::Fabric& fabric, const NodeSettings& settings, const LoopSettings& loops)
       : fabric_(fabric),
         services_(fabric),
         node_(fabric, services_, settings),
-        sharing_(node_),
+        sharing_(node_, loops),
         turns_(node_),
         doacross_(node_),
         locks_(fabric, services_, kLocksFirst) {
     set_runtimes(node_);
+    node_.fix_team_size();  // programs are told how many threads there are to be
     node_.set_work_sharing(&sharing_);
     node_.set_turns(&turns_);
     node_.set_doacross(&doacross_);
@@ -147,15 +158,18 @@ __attribute__((constructor)) void start_emulation() {
   if (count == 1 || !is_openmp_program()) return;
   NodeSettings settings;
   settings.capacity.assign(count, number_from_environment("AMASIA_THREADS_PER_NODE", 1, 1024, 1));
+  settings.core_speeds.assign(count, 1.0);
+  settings.share = base::SharePolicy::kAlways;  // there is one memory: nothing to be found out
   settings.watchdog = base::kSecond * number_from_environment("AMASIA_WATCHDOG", 0, 1000000, 60);
   settings.reduction_window =
       number_from_environment("AMASIA_REDUCTION_WINDOW", 0, 1 << 20, 32 * 1024);
+  const LoopSettings loops = loops_from_environment();
   emulation = new Emulation;
   emulation->network = fabric::make_loopback(count);
   for (std::uint32_t id = 0; id < count; ++id) {
     const NodeId node{static_cast<NodeId::representation>(id)};
     emulation->nodes.push_back(
-        std::make_unique<EmulatedNode>(emulation->network->fabric(node), settings));
+        std::make_unique<EmulatedNode>(emulation->network->fabric(node), settings, loops));
   }
   set_process_node(&emulation->nodes[0]->node());
   for (const auto& node : emulation->nodes) node->start();

@@ -2,11 +2,15 @@
 #include "omp/launch/node_process.hpp"
 
 #include <malloc.h>
+#include <strings.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <thread>
 
@@ -15,6 +19,7 @@
 #include "omp/launch/main_stack.hpp"
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
+#include "omp/region_statistics.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -37,13 +42,18 @@ thread_local bool ending_for_another_node = false;
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
-bool nodes_share_memory(const base::Options& options) {
+bool messages_may_share_memory(const base::Options& options) {
   // Nodes in network namespaces of their own stand for hosts, which share no memory.
   return !options.netns && options.transport != base::Transport::kTcp;
 }
 
+// With slowed links nodes meet by message too: what they post in memory would come at once.
+bool nodes_share_memory(const base::Options& options) {
+  return messages_may_share_memory(options) && options.link.empty();
+}
+
 const char* transports_of(const base::Options& options) {
-  if (!nodes_share_memory(options)) return "tcp";
+  if (!messages_may_share_memory(options)) return "tcp";
   return options.transport == base::Transport::kShared ? "shm" : "";
 }
 
@@ -51,11 +61,42 @@ std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
+std::string_view text_of_bytes(std::span<const std::byte> bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
+// Whether threads of the program keep variables of their own, which they find again in a later
+// region only if its team has the same threads. The languages' own libraries do not count: what
+// they keep means nothing from one region to the next.
+bool objects_have_thread_locals(const ObjectTable& objects) {
+  constexpr std::array kLanguages = {"/libstdc++.so", "/libgfortran.so", "/libquadmath.so",
+                                     "/libgcc_s.so"};
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const LoadedObject& object = objects[i];
+    const auto is_its = [&object](const char* name) {
+      return std::strstr(object.path, name) != nullptr;
+    };
+    if (object.role != ObjectRole::kProgram || std::ranges::any_of(kLanguages, is_its)) continue;
+    for (std::uint16_t h = 0; h < object.header_count; ++h) {
+      if (object.headers[h].p_type == PT_TLS && object.headers[h].p_memsz > 0) return true;
+    }
+  }
+  return false;
+}
+
+// The user has said how many threads there are to be.
+bool environment_fixes_teams() {
+  if (std::getenv("OMP_NUM_THREADS") != nullptr) return true;
+  const char* const dynamic = std::getenv("OMP_DYNAMIC");
+  return dynamic != nullptr && ::strcasecmp(dynamic, "false") == 0;
+}
+
 }  // namespace
 
 NodeProcess::NodeProcess(Process& owner)
     : process_(owner),
       origin_(owner.space.self() == base::kOrigin),
+      program_has_thread_locals_(objects_have_thread_locals(owner.objects)),
       team_stacks_(pointer(plan_stacks(owner.space.stacks(owner.space.self())).teams.begin),
                    plan_stacks(owner.space.stacks(owner.space.self())).teams.size(),
                    managed_stack_size(true)) {}
@@ -69,6 +110,9 @@ Result<std::unique_ptr<NodeProcess>> NodeProcess::start(Process& owner) {
   node->make_node();
   if (const Status shared = node->share_globals(); !shared.ok()) return shared.error();
   if (const Status running = node->run_engine(); !running.ok()) return running.error();
+  if (const Status slowed = node->slow_program(); !slowed.ok()) return slowed.error();
+  node->brief_calibration_->begin_to_answer();
+  if (node->origin_) node->find_calibration();
   owner.membership->ready();
   return node;
 }
@@ -89,8 +133,11 @@ Status NodeProcess::connect() {
   auto fabric = fabric::connect_ucx(*bootstrap_, settings);
   if (!fabric.ok()) return fabric.error();
   fabric_ = std::move(fabric).value();
+  if (const Status slowed = slow_links(); !slowed.ok()) return slowed.error();
   fabric_->set_peer_lost_handler(this);
   fabric_->set_handler(kProcessFirst, kProcessLast, this);
+  brief_calibration_ =
+      std::make_unique<BriefCalibration>(*fabric_, *this, process_.membership->cpu_group());
   delegation_ = delegate::make_delegation(*fabric_, options().watchdog_s * base::kSecond);
   foreign_blocks_ = std::make_unique<dsm::ForeignBlocks>(process_.space, process_.heap, *fabric_);
   if (origin_) {
@@ -103,6 +150,16 @@ Status NodeProcess::connect() {
   return base::ok();
 }
 
+Status NodeProcess::slow_links() {
+  const auto speed = base::parse_link(options().link);
+  AMASIA_CHECK(speed.has_value(), "the table of options takes no other");
+  if (!speed->is_slowed()) return base::ok();
+  auto slowed = fabric::make_slow_link(std::move(fabric_), *speed);
+  if (!slowed.ok()) return slowed.error();
+  fabric_ = std::move(slowed).value();
+  return base::ok();
+}
+
 Status NodeProcess::agree_on_image(fabric::Bootstrap& bootstrap) {
   const std::string mine = describe_image(process_.objects);
   if (const Status put = bootstrap.put("image", bytes_of_text(mine)); !put.ok()) {
@@ -110,38 +167,61 @@ Status NodeProcess::agree_on_image(fabric::Bootstrap& bootstrap) {
   }
   const auto chosen = static_cast<std::uint32_t>(options().threads);
   const std::uint32_t cores = chosen != 0 ? chosen : os::allowed_core_count();
-  if (const Status put = bootstrap.put("cores", fabric::bytes_of(cores)); !put.ok()) {
+  const std::string about = machine::encode(machine::identify_node(cores));
+  if (const Status put = bootstrap.put("node", bytes_of_text(about)); !put.ok()) {
     return put.error();
   }
   if (const Status met = bootstrap.fence(start_timeout()); !met.ok()) return met.error();
   if (origin_) return base::ok();
   auto theirs = bootstrap.get(base::kOrigin, "image");
   if (!theirs.ok()) return theirs.error();
-  const std::string_view text(reinterpret_cast<const char*>(theirs.value().data()),
-                              theirs.value().size());
-  return compare_images(mine, text, base::kOrigin);
+  return compare_images(mine, text_of_bytes(theirs.value()), base::kOrigin);
+}
+
+std::vector<double> NodeProcess::core_speeds() const {
+  const bool fixed = !options().core_speeds.empty();
+  if (!fixed && options().emulate.empty()) return std::vector<double>(fabric_->node_count(), 1.0);
+  const auto told =
+      fixed ? base::parse_numbers(options().core_speeds, 0, std::numeric_limits<double>::max())
+            : base::parse_shares(options().emulate);
+  AMASIA_CHECK(told && told->size() == fabric_->node_count(),
+               "the launcher has seen that there is a number for each node");
+  return *told;
 }
 
 void NodeProcess::make_node() {
   NodeSettings settings;
   settings.spin_between_regions = options().spin_us * base::kMicrosecond;
+  if (!process_.membership->cpu_group().empty()) {
+    // On a slower core a wait would take as long. Here it would use up what is meant for work.
+    settings.spin_in_region = settings.spin_between_regions = 0;
+  }
   settings.watchdog = options().watchdog_s * base::kSecond;
   for (std::uint16_t i = 0; i < fabric_->node_count(); ++i) {
-    std::uint32_t cores = 1;
-    if (auto told = bootstrap_->get(NodeId{i}, "cores");
-        told.ok() && told.value().size() == sizeof cores) {
-      std::memcpy(&cores, told.value().data(), sizeof cores);
+    machine::NodeIdentity about;
+    if (const auto told = bootstrap_->get(NodeId{i}, "node"); told.ok()) {
+      auto decoded = machine::decode_node(text_of_bytes(told.value()));
+      if (decoded.ok()) about = std::move(decoded).value();
     }
-    settings.capacity.push_back(std::max(cores, 1u));
+    settings.capacity.push_back(about.cores);
+    if (origin_) identity_.nodes.push_back(std::move(about));
+  }
+  settings.share = options().share;
+  settings.fixed_speeds = !options().core_speeds.empty();
+  settings.core_speeds = core_speeds();
+  settings.told_speeds = settings.fixed_speeds || !options().emulate.empty();
+  if (const auto slowed = base::parse_shares(options().emulate); slowed) {
+    settings.stretch = 1 / (*slowed)[process_.space.self().value];
   }
   if (board_ != nullptr) board_->look_around(fabric_->node_count());
   node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings), board_.get());
-  sharing_ = std::make_unique<WorkSharing>(*node_);
+  sharing_ = std::make_unique<WorkSharing>(*node_, loop_settings(options()));
   turns_ = std::make_unique<Turns>(*node_);
   doacross_ = std::make_unique<Doacross>(*node_);
-  locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst,
-                                         LockService::origin_is_home, node_->settings().watchdog);
+  locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst, LockService::origin_is_home,
+                                         node_->settings().watchdog);
   set_runtimes(*node_);
+  if (environment_fixes_teams() || program_has_thread_locals_) node_->fix_team_size();
   node_->set_work_sharing(sharing_.get());
   node_->set_turns(turns_.get());
   node_->set_doacross(doacross_.get());
@@ -176,6 +256,16 @@ Status NodeProcess::run_engine() {
   return engine_->start();
 }
 
+// The runtime's own threads are there by now, and stay at full speed as a network card would; those
+// of the program are this one and what it starts.
+Status NodeProcess::slow_program() {
+  const std::string& group = process_.membership->cpu_group();
+  if (group.empty()) return base::ok();
+  const int error = os::enter_cpu_group(group.c_str());
+  if (error == 0) return base::ok();
+  return base::errno_error(error, "cannot slow the program (--emulate) through " + group);
+}
+
 Status NodeProcess::delegate_calls() {
   std::vector<os::AddressRange> managed{{process_.arenas.begin, process_.arenas.end}};
   auto globals = global_ranges(process_.objects);
@@ -186,6 +276,41 @@ Status NodeProcess::delegate_calls() {
   const Status caught = delegate::delegate_all_threads(*delegation_, origin_, managed);
   process_.catches_calls = caught.ok();
   return caught;
+}
+
+// Whatever goes wrong here, the program can run: it is told of where the user would want to know.
+void NodeProcess::find_calibration() {
+  const char* const ucx_tls = std::getenv("UCX_TLS");
+  identity_.settings = machine::settings_that_matter(base::to_environment(options()),
+                                                     ucx_tls == nullptr ? "" : ucx_tls);
+  if (options().calibration == "off" || fabric_->node_count() == 1) return;
+  const auto tell = [&](bool matters, const std::string& sentence) {
+    base::log_line(matters ? base::LogLevel::kWarning : base::LogLevel::kInfo, "{}", sentence);
+  };
+  const std::string path = machine::calibration_path(options().calibration);
+  Result<std::vector<machine::Calibration>> stored = std::vector<machine::Calibration>();
+  if (!path.empty()) stored = machine::load_calibrations(path);
+  if (stored.ok()) {
+    const std::int64_t now = os::realtime_now() / base::kSecond;
+    const auto* const found = machine::find_calibration(stored.value(), identity_, now);
+    if (found != nullptr) return node_->set_calibration(*found);
+    // Brief ones come and go by themselves; who calibrated with care wants to know.
+    const bool others =
+        std::any_of(stored.value().begin(), stored.value().end(),
+                    [](const auto& one) { return one.method != machine::Method::kBrief; });
+    tell(others, fmt::format("'{}' has no calibration of this job ({}), which is measured briefly; "
+                             "'amasia calibrate' with the same options does it with care",
+                             path, machine::text_of(identity_)));
+  } else {
+    tell(true, stored.error().message + " (this job is measured briefly instead)");
+  }
+  auto measured = brief_calibration_->measure(identity_);
+  if (!measured.ok()) return tell(true, measured.error().message);
+  if (stored.ok() && !path.empty()) {
+    const Status kept = machine::store_calibration(path, measured.value());
+    if (!kept.ok()) tell(!options().calibration.empty(), kept.error().message);
+  }
+  node_->set_calibration(std::move(measured).value());
 }
 
 void NodeProcess::serve() {
@@ -285,16 +410,7 @@ void NodeProcess::report_statistics() {
     job.nodes[i].id = i;
   }
   for (const RegionRecord& record : node_->region_records()) {
-    base::RegionStatistics region;
-    region.set_site(record.site);
-    if (record.runs_single != 0) region.set_single_node_reason(text_of(record.single_reason));
-    region.runs = record.runs;
-    region.single_node_runs = record.runs_single;
-    region.nodes = record.nodes;
-    region.faults = record.faults;
-    region.stall_ns = record.stall_ns;
-    region.elapsed_ns = record.elapsed_ns;
-    job.regions.push_back(region);
+    job.regions.push_back(statistics_of(record));
   }
   if (const Status written = launch::write_statistics(options().stats, job); !written.ok()) {
     base::log_line(base::LogLevel::kError, "{}", written.error().message);
@@ -315,6 +431,10 @@ const std::byte* NodeProcess::readable_end(const void* address) const {
   const dsm::AddressRange main = plan_stacks(process_.space.stacks(process_.space.self())).main;
   const auto value = reinterpret_cast<std::uintptr_t>(address);
   return main.contains(value) ? pointer(main.end) : Services::readable_end(address);
+}
+
+bool NodeProcess::has_thread_locals() const {
+  return program_has_thread_locals_ || process_.objects.late_library() != nullptr;
 }
 
 bool NodeProcess::code_is_everywhere(const void* code) const {

@@ -14,6 +14,7 @@
 #include "delegate/delegate.hpp"
 #include "dsm/dsm.hpp"
 #include "fabric/fabric.hpp"
+#include "omp/launch/brief_calibration.hpp"
 #include "omp/launch/output.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
@@ -56,6 +57,8 @@ class NodeProcess final : public Services,
 
   dsm::ForeignBlocks& foreign_blocks() { return *foreign_blocks_; }
   Node& node() { return *node_; }
+  // What the job's nodes and links are. On the origin only.
+  const machine::Identity& identity() const { return identity_; }
 
   // On the nodes other than the origin, main thread: serves until the origin ends the job.
   void serve();
@@ -83,6 +86,7 @@ class NodeProcess final : public Services,
   void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   const std::byte* readable_end(const void* address) const override;
+  bool has_thread_locals() const override;
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override { adopt_locale(); }
   bool flush_output() override;
@@ -109,8 +113,12 @@ class NodeProcess final : public Services,
   Status connect();
   Status share_globals();
   Status run_engine();
+  Status slow_program();
+  Status slow_links();
   Status agree_on_image(fabric::Bootstrap& bootstrap);
+  std::vector<double> core_speeds() const;
   void make_node();
+  void find_calibration();
   base::NodeStatistics own_statistics() const;
   void report_statistics();
   void tell_touched_runs(NodeId to);
@@ -123,12 +131,15 @@ class NodeProcess final : public Services,
 
   Process& process_;
   const bool origin_;
+  const bool program_has_thread_locals_;
   StackPool team_stacks_;
   std::unique_ptr<fabric::Bootstrap> bootstrap_;
   std::unique_ptr<fabric::Fabric> fabric_;
   std::unique_ptr<delegate::Delegation> delegation_;
   std::unique_ptr<dsm::ForeignBlocks> foreign_blocks_;
   std::unique_ptr<dsm::Engine> engine_;
+  std::unique_ptr<BriefCalibration> brief_calibration_;
+  machine::Identity identity_;
   std::unique_ptr<MeetingBoard> board_;  // with nodes that share no memory: nullptr
   std::unique_ptr<Node> node_;
   std::unique_ptr<WorkSharing> sharing_;

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <optional>
 
 #include "omp/long_wait.hpp"
 #include "omp/native.hpp"
+#include "omp/wait_scope.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -216,6 +218,8 @@ void LockService::carry_out(const Pending& pending) {
 
 void LockService::wait(LockKey key, Waiter& waiter) {
   services_.note_pause();
+  std::optional<WaitScope> booked;
+  if (ThreadFrame* const frame = current_frame(); frame != nullptr) booked.emplace(*frame);
   LongWait told(services_, fabric_.self(), watchdog_, awaited(key), os::monotonic_now());
   for (;;) {
     std::uint32_t state = waiter.state.load(std::memory_order_acquire);

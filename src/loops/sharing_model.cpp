@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loops/sharing_model.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace amasia::loops {
+namespace {
+
+// A first execution that takes so many times what it would alone is not repeated at once: data that
+// come to stay are seldom that dear. Unless the loss is small: then it is cheap to be sure.
+constexpr double kBeyondHope = 4;
+constexpr double kSmallLoss = 200 * base::kMicrosecond;
+// Of what differs by less, the model cannot tell which is better: it is tried.
+constexpr double kClearGain = 0.9, kClearLoss = 1.3;
+// A trial decides if executions are alike, so that one can be held against another.
+constexpr double kAlike = 0.2;
+// What a shared region may lose before it goes back; less is noise.
+constexpr double kTolerance = 1.03;
+// Shares are moved for an imbalance beyond this: data has settled where the shares are.
+constexpr double kImbalance = 1.03, kStriking = 1.3;
+constexpr std::uint32_t kLongestWindow = 32;
+constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
+constexpr double kNewWeight = 0.5;  // of the latest execution in an average
+constexpr std::uint32_t kTrialRuns = 2;
+constexpr std::uint32_t kRunsBeforeDoubt = 3;
+// Trying again may cost this part of the time.
+constexpr double kBudget = 0.01;
+constexpr std::uint32_t kRunsBeforeReturn = 64;
+
+double mix(double old, double now) { return old + kNewWeight * (now - old); }
+
+double per_node(const RegionPart& node) {
+  return static_cast<double>(node.busy) + static_cast<double>(node.stall);
+}
+
+}  // namespace
+
+// What one execution says, in ns.
+struct SharingModel::Judgement {
+  double alone = 0;  // 0: the origin did nothing, so it cannot be said
+  double elapsed = 0, rest = 0, stall = 0;
+  double balanced = 0;   // with all nodes' times equal
+  double computing = 0;  // the same if there were no stall, and without the rest
+};
+
+SharingModel::SharingModel(std::span<const double> powers, Rule rule)
+    : node_count_(powers.size()), rule_(rule) {
+  AMASIA_CHECK(node_count_ > 0 && node_count_ <= base::kMaxNodes, "a job has 1 to kMaxNodes nodes");
+  std::copy(powers.begin(), powers.end(), powers_.begin());
+  AMASIA_CHECK(powers[0] > 0, "the origin takes part in what is shared");
+}
+
+void SharingModel::set_break_even(std::span<const double> ns_per_fault) {
+  AMASIA_CHECK(ns_per_fault.size() == node_count_, "there is a break-even for each node");
+  std::copy(ns_per_fault.begin(), ns_per_fault.end(), break_even_.begin());
+}
+
+void SharingModel::apply_threshold(std::span<const RegionPart> nodes) {
+  constexpr std::uint64_t kProbes = 10;
+  if (phase_ != Phase::kShared) {
+    // The first execution brings data to their nodes; later ones have the more weight.
+    for (std::size_t i = 1; i < node_count_; ++i) {
+      const RegionPart& node = nodes[i];
+      if (node.threads == 0) continue;
+      const double all = per_node(node) * node.threads;
+      const double period = all / static_cast<double>(std::max<std::uint64_t>(node.faults, 1));
+      fault_period_[i] = fault_period_[i] > 0 ? mix(fault_period_[i], period) : period;
+    }
+  }
+  if (runs_in_phase_ < 2) return;
+  bool any = false;
+  for (std::size_t i = 1; i < node_count_; ++i) {
+    const bool pays = fault_period_[i] >= break_even_[i];
+    if (powers_[i] > 0 && !pays) {
+      powers_[i] = 0;
+      ++version_;
+    }
+    any = any || powers_[i] > 0;
+  }
+  if (!any) return enter(Phase::kAlone);
+  if (runs_in_phase_ >= kProbes && phase_ != Phase::kShared) enter(Phase::kShared);
+}
+
+SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
+                                            Nanos elapsed) const {
+  Judgement now;
+  now.elapsed = static_cast<double>(elapsed);
+  double rates = 0, busy_rates = 0, longest = 0, work = 0;
+  for (const RegionPart& node : nodes) {
+    if (node.threads == 0) continue;
+    longest = std::max(longest, per_node(node));
+    now.stall = std::max(now.stall, static_cast<double>(node.stall));
+    if (node.work > 0 && per_node(node) > 0) {
+      rates += node.work / per_node(node);
+      busy_rates += node.work / std::max(1.0, static_cast<double>(node.busy));
+      work += node.work;
+    }
+  }
+  if (busy_rates > 0) now.computing = work / busy_rates;
+  if (nodes[0].work > 0) now.alone = static_cast<double>(nodes[0].busy) / nodes[0].work;
+  now.rest = std::max(0.0, now.elapsed - longest);
+  now.balanced = rates > 0 ? work / rates + now.rest : now.elapsed;
+  now.balanced = std::min(now.balanced, now.elapsed);
+  return now;
+}
+
+void SharingModel::note(const Judgement& now) {
+  const bool first = findings_of_++ == 0;
+  // One execution out of many may take long for reasons of its own, so it counts for at most so
+  // much more than the others; a change that lasts is noticed nevertheless.
+  const auto average = [first](double& value, double latest) {
+    value = first ? latest : mix(value, std::min(latest, kMostAtOnce * value + kSmall));
+  };
+  if (now.alone > 0) {
+    if (predicted_ > 0) {
+      const double off = std::abs(now.alone / predicted_ - 1);
+      spread_ = first ? off : mix(spread_, off);
+    }
+    if (predicted_ <= 0) predicted_ = now.alone;
+    average(predicted_, now.alone);
+    findings_.alone = predicted_ * measured_by_predicted_;
+  }
+  average(findings_.stall, now.stall);
+  average(findings_.charged, charged_since_);
+  average(findings_.rest, now.rest);
+  average(findings_.balanced, now.balanced);
+  findings_.shared = findings_.balanced + findings_.charged;
+  charged_since_ = 0;
+}
+
+void SharingModel::enter(Phase phase) {
+  phase_ = phase;
+  runs_in_phase_ = 0;
+}
+
+void SharingModel::go_alone() {
+  enter(Phase::kAlone);
+  spent_alone_ = 0;
+  patience_ = std::min(patience_ * 2, 1e6);
+  tried_before_ = true;
+}
+
+void SharingModel::decide_when_cold(const Judgement& now) {
+  cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
+  // Shares out of balance will be mended; pages that travel are what may not.
+  const double expected = now.computing + now.stall + now.rest;
+  const double loss = expected - now.alone;
+  const bool beyond_hope =
+      now.alone > 0 && expected > kBeyondHope * now.alone && loss > kSmallLoss;
+  if (!beyond_hope || tried_before_) return enter(Phase::kWarm);
+  // The next time data may turn out to stay, if it is given the time.
+  cost_of_trying_ *= 2;
+  go_alone();
+}
+
+void SharingModel::decide_when_warm() {
+  const double ratio = findings_.alone > 0 ? findings_.shared / findings_.alone : 0;
+  if (ratio < kClearGain) {
+    patience_ = 1;
+    return enter(Phase::kShared);
+  }
+  if (ratio > kClearLoss) return go_alone();
+  enter(Phase::kTrial);
+}
+
+void SharingModel::decide_after_trial(double measured) {
+  if (spread_ < kAlike && predicted_ > 0) {
+    measured_by_predicted_ = measured / predicted_;
+    findings_.alone = measured;
+    findings_.tried_alone = true;
+  }
+  if (findings_.shared < findings_.alone) {
+    patience_ = 1;
+    return enter(Phase::kShared);
+  }
+  go_alone();
+}
+
+void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed) {
+  AMASIA_CHECK(nodes.size() == node_count_, "there is a sample for each node of the job");
+  AMASIA_CHECK(shares(), "what is shared was to be");
+  const Judgement now = judge(nodes, elapsed);
+  const bool cold = phase_ == Phase::kCold;
+  ++runs_in_phase_;
+  // What data cost on the way to their nodes says nothing about later executions.
+  if (phase_ == Phase::kWarm) findings_of_ = 0;
+  note(now);
+  if (skewed) rebalance(nodes, cold);
+  if (rule_ == Rule::kAlways) return enter(Phase::kShared);
+  if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
+  switch (phase_) {
+    case Phase::kCold:
+      return decide_when_cold(now);
+    case Phase::kWarm:
+      cost_of_trying_ += std::max(0.0, now.elapsed - now.alone);
+      decide_when_warm();
+      break;
+    default:
+      if (runs_in_phase_ >= kRunsBeforeDoubt && findings_.alone > 0 &&
+          findings_.shared > kTolerance * findings_.alone) {
+        go_alone();
+      }
+  }
+  if (phase_ == Phase::kShared) drop_useless(nodes);
+}
+
+void SharingModel::observe_alone(Nanos elapsed) {
+  const auto time = static_cast<double>(elapsed);
+  ++runs_in_phase_;
+  if (phase_ == Phase::kTrial) {
+    // In the first one the data come back.
+    if (runs_in_phase_ == kTrialRuns) decide_after_trial(time);
+    return;
+  }
+  if (phase_ != Phase::kAlone) return;  // it stayed for another reason
+  if (rule_ == Rule::kThreshold) return;  // whose decisions are for good
+  spent_alone_ += time;
+  if (spent_alone_ * kBudget < cost_of_trying_ * patience_) return;
+  findings_of_ = 0;
+  measured_by_predicted_ = 1;
+  findings_.tried_alone = false;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    if (rates_[i] > 0) powers_[i] = rates_[i];
+  }
+  ++version_;
+  window_ = {};
+  enter(Phase::kCold);
+}
+
+void SharingModel::charge(Nanos stall) {
+  if (shares()) charged_since_ += static_cast<double>(stall);
+}
+
+// By sums over executions since the last change, more of them each time: single times vary, and a
+// share that moves takes its data along.
+void SharingModel::rebalance(std::span<const RegionPart> nodes, bool cold) {
+  double slowest = 0, rates = 0, work = 0, known = 0;
+  ++window_.runs;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    const RegionPart& node = nodes[i];
+    if (node.threads == 0) continue;
+    window_.work[i] += node.work;
+    window_.time[i] += cold ? static_cast<double>(node.busy) : per_node(node);
+    if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
+    slowest = std::max(slowest, window_.time[i]);
+    rates += window_.work[i] / window_.time[i];
+    work += window_.work[i];
+    known += powers_[i];
+  }
+  if (rates <= 0) return;
+  const double imbalance = slowest / (work / rates);
+  const bool due = window_.runs >= window_.length || (window_.runs > 1 && imbalance > kStriking);
+  if (!due) return;
+  if (imbalance > kImbalance) {
+    for (std::size_t i = 0; i < node_count_; ++i) {
+      if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
+      powers_[i] = window_.work[i] / window_.time[i] / rates * known;
+      rates_[i] = powers_[i];
+    }
+    ++version_;
+  }
+  const std::uint32_t length = std::min(2 * window_.length, kLongestWindow);
+  window_ = {};
+  // What the first execution took was without stall, and is soon to be looked at again.
+  window_.length = cold ? 2 : length;
+}
+
+std::size_t SharingModel::nodes_in_use() const {
+  return static_cast<std::size_t>(
+      std::count_if(powers_.begin(), powers_.begin() + static_cast<std::ptrdiff_t>(node_count_),
+                    [](double power) { return power > 0; }));
+}
+
+// A node that saves less time than it takes to fork and join it.
+void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
+  const std::size_t used = nodes_in_use();
+  if (used < 2) return go_alone();
+  if (used < node_count_ && ++runs_since_drop_ >= kRunsBeforeReturn * patience_) {
+    // Times change: all are asked again.
+    for (std::size_t i = 0; i < node_count_; ++i) {
+      if (powers_[i] == 0) powers_[i] = rates_[i];
+    }
+    ++version_;
+    runs_since_drop_ = 0;
+    patience_ = std::min(patience_ * 2, 1e6);
+    return enter(Phase::kCold);
+  }
+  const double cost = findings_.rest / static_cast<double>(used - 1);
+  double sum = 0;
+  for (std::size_t i = 0; i < node_count_; ++i) sum += powers_[i];
+  const double work_time = findings_.balanced - findings_.rest;
+  std::size_t least = 0;
+  for (std::size_t i = 1; i < node_count_; ++i) {
+    if (powers_[i] <= 0 || nodes[i].threads == 0) continue;
+    if (least == 0 || powers_[i] < powers_[least]) least = i;
+  }
+  if (least == 0) return;
+  const double saved = work_time * powers_[least] / (sum - powers_[least]);
+  if (saved >= cost) return;
+  if (rates_[least] <= 0) rates_[least] = powers_[least];
+  powers_[least] = 0;
+  ++version_;
+  runs_since_drop_ = 0;
+  if (used == 2) go_alone();
+}
+
+const char* name_of(SharingModel::Phase phase) {
+  constexpr std::array<const char*, SharingModel::kPhases> kNames = {"cold", "warm", "trial",
+                                                                    "shared", "alone"};
+  const auto index = static_cast<std::size_t>(phase);
+  AMASIA_CHECK(index < kNames.size(), "every phase has a name");
+  return kNames[index];
+}
+
+}  // namespace amasia::loops

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether a region is worth sharing, and how much of it each node should do: what is known of one
+// place in the program from its executions, and what follows for the next one (libHetMP, ACM TOCS
+// 2022, 3.2 to 3.4; instead of its threshold on the page-fault period and its cache-miss counters,
+// compute and stall are measured apart, so both times can be predicted from one execution).
+//
+// Of an execution on several nodes, node i did the part w_i of the work, sum w_i = 1, computing for
+// b_i and waiting for pages for s_i (means over its threads). Then
+//   alone     = b_0 / w_0                           the origin without the others, nor stall
+//   rate_i    = w_i / (b_i + s_i)                   the node's speed with what sharing costs it
+//   balanced  = 1 / sum rate_i + rest               rest = elapsed - max (b_i + s_i): fork and join
+//   shared    = balanced + charged                  charged: stall that it causes elsewhere
+// and sharing pays if shared < alone. The first execution brings data to the nodes, which stays
+// there; so the second one decides, unless the first was beyond hope.
+//
+//   phase     in it                           left for
+//   kCold     never shared                    kWarm; kAlone if it was beyond hope
+//   kWarm     shared once                     kShared, kTrial or kAlone, by the second execution
+//   kTrial    runs alone twice: the model     kShared or kAlone, by what the second of them took
+//             saw no clear difference
+//   kShared   shared as long as it pays       kAlone
+//   kAlone    on the origin                   kCold, now and then, as far as the loss is affordable
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "base/base.hpp"
+
+namespace amasia::loops {
+
+// One node's part in one execution.
+struct RegionPart {
+  std::uint32_t threads = 0;  // 0: it took no part
+  double work = 0;            // the part of the whole that it did
+  Nanos busy = 0;             // mean over its threads: waiting neither for pages nor for others
+  Nanos stall = 0;            // mean over its threads: waiting for pages
+  std::uint64_t faults = 0;   // of all its threads
+};
+
+class SharingModel {
+ public:
+  enum class Rule : std::uint8_t {
+    kPrediction,  // as above
+    kAlways,      // share whatever it costs
+    // As the paper does (3.4): a node is used if its threads compute longer between two page faults
+    // than the break-even that was calibrated. Decided by the first ten executions at most.
+    kThreshold,
+  };
+  enum class Phase : std::uint8_t { kCold, kWarm, kTrial, kShared, kAlone };
+  static constexpr std::size_t kPhases = 5;
+
+  // What was found by the last execution that was shared, in ns of an average of late executions.
+  struct Findings {
+    double alone = 0;    // predicted, or measured where it was tried
+    double shared = 0;   // balanced + charged
+    double balanced = 0;
+    double stall = 0;    // of the node that waits longest for pages
+    double charged = 0;  // stall caused elsewhere
+    double rest = 0;
+    bool tried_alone = false;
+  };
+
+  // `powers`: how much of a work each node is thought to do in the time in which the others do
+  // theirs, relative; one for each node of the job; 0: it takes no part. The origin's is > 0.
+  explicit SharingModel(std::span<const double> powers, Rule rule = Rule::kPrediction);
+  // For Rule::kThreshold: the time between two page faults of a thread, for each node, from which
+  // on it is worth while; 0: always. Set before the first execution.
+  void set_break_even(std::span<const double> ns_per_fault);
+
+  // For the next execution: on the nodes of powers > 0, or on the origin alone.
+  bool shares() const { return phase_ != Phase::kTrial && phase_ != Phase::kAlone; }
+  std::span<const double> powers() const { return {powers_.data(), node_count_}; }
+  // Changes whenever powers() do.
+  std::uint32_t version() const { return version_; }
+
+  // After an execution; `nodes` by node id, all of the job. `skewed`: whether powers() decided who
+  // did how much, so that changing them will have an effect.
+  void observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed);
+  void observe_alone(Nanos elapsed);
+  // Stall outside of this region that it has caused: its data had gone to other nodes.
+  void charge(Nanos stall);
+
+  Phase phase() const { return phase_; }
+  Rule rule() const { return rule_; }
+  const Findings& findings() const { return findings_; }
+
+ private:
+  struct Judgement;
+  Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
+  void note(const Judgement& now);
+  void decide_when_cold(const Judgement& now);
+  void decide_when_warm();
+  void decide_after_trial(double measured);
+  void enter(Phase phase);
+  void go_alone();
+  void rebalance(std::span<const RegionPart> nodes, bool cold);
+  void apply_threshold(std::span<const RegionPart> nodes);
+  void drop_useless(std::span<const RegionPart> nodes);
+  std::size_t nodes_in_use() const;
+
+  std::size_t node_count_;
+  Rule rule_;
+  std::array<double, base::kMaxNodes> break_even_{};
+  std::array<double, base::kMaxNodes> fault_period_{};  // averages; 0: not known
+  std::uint32_t version_ = 1;
+  Phase phase_ = Phase::kCold;
+  std::uint32_t runs_in_phase_ = 0;
+  std::array<double, base::kMaxNodes> powers_{};
+  std::array<double, base::kMaxNodes> rates_{};  // the last one known; 0: none is
+  // What nodes have done since powers() were last looked at.
+  struct Window {
+    std::uint32_t runs = 0;
+    std::uint32_t length = 1;  // after which they are
+    std::array<double, base::kMaxNodes> work{}, time{};
+  };
+  Window window_;
+  Findings findings_;
+  std::uint32_t findings_of_ = 0;  // executions
+  double charged_since_ = 0;       // the last shared execution
+  double predicted_ = 0;           // time alone by the last shared execution
+  double spread_ = 0;              // of these predictions, relative to their average
+  double measured_by_predicted_ = 1;
+  double cost_of_trying_ = 0;  // what the last shared executions lost against being alone
+  double spent_alone_ = 0;     // since then
+  double patience_ = 1;        // doubled by every try in vain
+  bool tried_before_ = false;
+  std::uint32_t runs_since_drop_ = 0;
+};
+
+const char* name_of(SharingModel::Phase phase);
+
+}  // namespace amasia::loops

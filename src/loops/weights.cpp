@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "loops/weights.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace amasia::loops {
+namespace {
+
+using Wide = unsigned __int128;  // count * speed < 2^88, count * all speeds < 2^120
+
+// Of a node: its threads get `size` iterations each, the first `longer` of them one more.
+struct NodeShare {
+  std::uint64_t size = 0;
+  std::uint32_t longer = 0;
+
+  std::uint64_t total(std::uint32_t threads) const { return size * threads + longer; }
+};
+
+struct Shares {
+  std::array<NodeShare, base::kMaxNodes> of;
+};
+
+// The node whose next thread would be the first to finish one iteration more.
+std::size_t first_to_finish(const Shares& shares, std::span<const Power> powers) {
+  std::size_t best = powers.size();
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    if (powers[r].total() == 0) continue;
+    if (best == powers.size() || Wide{shares.of[r].size + 1} * powers[best].speed <
+                                     Wide{shares.of[best].size + 1} * powers[r].speed) {
+      best = r;
+    }
+  }
+  AMASIA_CHECK(best < powers.size(), "some node has a speed");
+  return best;
+}
+
+Shares shares_of(std::uint64_t count, std::span<const Power> powers) {
+  AMASIA_CHECK(is_valid(powers), "some node has a speed, and none more than the highest");
+  std::uint64_t total = 0;
+  for (const Power& power : powers) total += power.total();
+  Shares shares;
+  std::uint64_t left = count;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    shares.of[r].size = static_cast<std::uint64_t>(Wide{count} * powers[r].speed / total);
+    left -= shares.of[r].size * powers[r].threads;
+  }
+  // Less than one a thread is left, and each round gives away at least one.
+  while (left > 0) {
+    const std::size_t r = first_to_finish(shares, powers);
+    if (left < powers[r].threads) {
+      shares.of[r].longer = static_cast<std::uint32_t>(left);
+      break;
+    }
+    ++shares.of[r].size;
+    left -= powers[r].threads;
+  }
+  return shares;
+}
+
+}  // namespace
+
+bool is_valid(std::span<const Power> powers) {
+  const auto fast = [](const Power& power) { return power.speed > kMaxSpeed; };
+  const auto works = [](const Power& power) { return power.total() > 0; };
+  return powers.size() <= base::kMaxNodes && std::none_of(powers.begin(), powers.end(), fast) &&
+         std::any_of(powers.begin(), powers.end(), works);
+}
+
+bool is_even(std::span<const Power> powers) {
+  const auto differs = [&powers](const Power& power) { return power.speed != powers[0].speed; };
+  return std::none_of(powers.begin(), powers.end(), differs);
+}
+
+Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                          std::uint32_t local_thread) {
+  AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");
+  AMASIA_CHECK(local_thread < powers[rank].threads, "a thread's number is below its node's team");
+  const Shares shares = shares_of(count, powers);
+  std::uint64_t begin = 0;
+  for (std::size_t r = 0; r < rank; ++r) begin += shares.of[r].total(powers[r].threads);
+  const NodeShare& own = shares.of[rank];
+  begin += own.size * local_thread + std::min(local_thread, own.longer);
+  return {begin, begin + own.size + (local_thread < own.longer ? 1 : 0)};
+}
+
+Iterations weighted_node_block(std::uint64_t count, std::span<const Power> powers,
+                               std::size_t rank) {
+  AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");
+  const Shares shares = shares_of(count, powers);
+  std::uint64_t begin = 0;
+  for (std::size_t r = 0; r < rank; ++r) begin += shares.of[r].total(powers[r].threads);
+  return {begin, begin + shares.of[rank].total(powers[rank].threads)};
+}
+
+void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
+                          std::span<Iterations> blocks) {
+  AMASIA_CHECK(blocks.size() == powers.size(), "each node gets a block");
+  const Shares shares = shares_of(count, powers);
+  std::uint64_t begin = 0;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    blocks[r] = {begin, begin + shares.of[r].total(powers[r].threads)};
+    begin = blocks[r].end;
+  }
+}
+
+std::uint32_t last_thread_of_weighted_blocks(std::uint64_t count, std::span<const Power> powers) {
+  AMASIA_CHECK(count > 0, "an empty loop has no last iteration");
+  const Shares shares = shares_of(count, powers);
+  std::uint32_t before = 0, last = 0;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    const NodeShare& share = shares.of[r];
+    const std::uint32_t busy = share.size > 0 ? powers[r].threads : share.longer;
+    if (busy > 0) last = before + busy - 1;
+    before += powers[r].threads;
+  }
+  return last;
+}
+
+}  // namespace amasia::loops

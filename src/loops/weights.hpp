@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Shares by core speed. A node's speed is a whole number, relative to the others' only, so that all
+// nodes compute the same shares from the same numbers, to the iteration.
+//
+// With powers (n_r, s_r) of ranks r, a team has  sum n_r  threads in the order of ranks, and thread
+// t of rank r gets one run of a_t iterations,  a_t >= floor(count * s_r / sum n_i * s_i) . What
+// these floors leave goes one by one to a thread that would finish it first, that is with the least
+// (a_t + 1) / s_r , on a tie the lowest one. So the longest of all a_t / s_r is the least possible,
+// and equal speeds give libomp's even split (static_share.hpp).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "loops/space.hpp"
+
+namespace amasia::loops {
+
+// The speed of a core where none has been measured; faster ones have more, up to kMaxSpeed, slower
+// ones less. 0: the node's threads get no iterations.
+inline constexpr std::uint32_t kEvenSpeed = 1u << 16;
+inline constexpr std::uint32_t kMaxSpeed = 1u << 24;
+
+// A node's part in a team: how many threads, and how fast each of them is.
+struct Power {
+  std::uint32_t threads = 0;
+  std::uint32_t speed = kEvenSpeed;
+
+  constexpr std::uint64_t total() const { return std::uint64_t{threads} * speed; }
+  friend constexpr bool operator==(const Power&, const Power&) = default;
+};
+
+// floor(value * part / whole), exactly; part <= whole, which is not 0.
+constexpr std::uint64_t part_of(std::uint64_t value, std::uint64_t part, std::uint64_t whole) {
+  return static_cast<std::uint64_t>(static_cast<unsigned __int128>(value) * part / whole);
+}
+
+// Whether shares can be computed from them: at most kMaxNodes, not all 0, none above kMaxSpeed.
+bool is_valid(std::span<const Power> powers);
+// Whether they all get the same; shares are then those of static_block().
+bool is_even(std::span<const Power> powers);
+
+// schedule(static) without a chunk, by speed: the run of a node's thread `local_thread`; empty if
+// it has none. `powers` is valid. No allocation, any thread.
+Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                          std::uint32_t local_thread);
+// What the threads of a node get together: their runs are neighbours.
+Iterations weighted_node_block(std::uint64_t count, std::span<const Power> powers,
+                               std::size_t rank);
+// That of each rank; `blocks` is as long as `powers`.
+void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
+                          std::span<Iterations> blocks);
+// The thread of the team that executes the last iteration of a loop of `count` > 0 iterations.
+std::uint32_t last_thread_of_weighted_blocks(std::uint64_t count, std::span<const Power> powers);
+
+}  // namespace amasia::loops

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/statistics_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "os/os.hpp"
+
+namespace amasia::tools {
+namespace {
+
+using base::RegionNodeStatistics;
+using base::RegionOutcome;
+using base::RegionStatistics;
+using Json = nlohmann::json;
+
+constexpr std::size_t kMostBytes = 64 * base::kMiB;  // of tens of thousands of regions
+
+// One object of the document. The first thing that is wrong is kept in `wrong`, and what is read
+// after it is zero.
+class Object {
+ public:
+  Object(const Json& json, std::string name, std::string& wrong)
+      : json_(json), name_(std::move(name)), wrong_(wrong) {
+    if (!json_.is_object()) complain(name_, "is not an object");
+  }
+
+  // Null, where that is allowed, reads as nothing.
+  enum class Null { kRefused, kAllowed };
+
+  template <typename Number>
+  void read(const char* key, Number& number, Null null = Null::kRefused) {
+    const Json* const found = find(key);
+    if (found == nullptr || (null == Null::kAllowed && found->is_null())) return;
+    if (!found->is_number_unsigned() ||
+        found->get<std::uint64_t>() > static_cast<std::uint64_t>(kMost<Number>)) {
+      return complain(path(key), fmt::format("is not a whole number from 0 to {}", kMost<Number>));
+    }
+    number = found->get<Number>();
+  }
+  void read(const char* key, bool& flag) {
+    const Json* const found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_boolean()) return complain(path(key), "is neither true nor false");
+    flag = found->get<bool>();
+  }
+  // A part of a whole.
+  void read(const char* key, double& part) {
+    const Json* const found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_number() || found->get<double>() < 0 || found->get<double>() > 1) {
+      return complain(path(key), "is not a number from 0 to 1");
+    }
+    part = found->get<double>();
+  }
+  void read(const char* key, std::string& text, Null null = Null::kRefused) {
+    const Json* const found = find(key);
+    if (found == nullptr || (null == Null::kAllowed && found->is_null())) return;
+    if (!found->is_string()) return complain(path(key), "is not text");
+    text = found->get<std::string>();
+  }
+
+  // Calls `one` with each element and its name.
+  template <typename One>
+  void each(const char* key, std::size_t most, One one) {
+    const Json* const found = find(key);
+    if (found == nullptr) return;
+    if (!found->is_array()) return complain(path(key), "is not a list");
+    if (found->size() > most) {
+      return complain(path(key), fmt::format("has more than {} elements", most));
+    }
+    for (std::size_t i = 0; i < found->size() && wrong_.empty(); ++i) {
+      one((*found)[i], fmt::format("{}[{}]", path(key), i));
+    }
+  }
+  const Json* find(const char* key) {
+    if (!wrong_.empty()) return nullptr;
+    const auto found = json_.find(key);
+    if (found != json_.end()) return &*found;
+    complain(path(key), "is missing");
+    return nullptr;
+  }
+  std::string path(const char* key) const { return name_.empty() ? key : name_ + "." + key; }
+  void complain(const std::string& what, const std::string& why) {
+    if (wrong_.empty()) wrong_ = (what.empty() ? "the whole" : what) + " " + why;
+  }
+
+ private:
+  // Sums of a few of these do not overflow.
+  template <typename Number>
+  static constexpr auto kMost = static_cast<Number>(std::min<std::uint64_t>(
+      std::numeric_limits<Number>::max(), 1'000'000'000'000'000'000));
+
+  const Json& json_;
+  std::string name_;
+  std::string& wrong_;
+};
+
+RegionNodeStatistics read_part(Object part) {
+  RegionNodeStatistics out;
+  part.read("id", out.id);
+  part.read("threads", out.threads);
+  part.read("work", out.work);
+  part.read("busy_ns", out.busy_ns);
+  part.read("stall_ns", out.stall_ns);
+  part.read("dropped", out.dropped);
+  return out;
+}
+
+RegionOutcome read_outcome(Object outcome) {
+  RegionOutcome out;
+  outcome.read("runs", out.runs);
+  outcome.read("elapsed_ns", out.elapsed_ns);
+  outcome.read("settled_runs", out.settled_runs);
+  outcome.read("settled_ns", out.settled_ns);
+  return out;
+}
+
+void read_names(Object& region, RegionStatistics& out) {
+  std::string phase, rule;
+  region.read("phase", phase, Object::Null::kAllowed);
+  region.read("rule", rule);
+  if (const auto known = base::phase_named(phase)) {
+    out.phase = *known;
+  } else {
+    region.complain(region.path("phase"), "is '" + phase + "', which is none");
+  }
+  if (const auto known = base::rule_named(rule)) {
+    out.rule = *known;
+  } else {
+    region.complain(region.path("rule"), "is '" + rule + "', which is none");
+  }
+}
+
+RegionStatistics read_region(const Json& json, const std::string& name, std::string& wrong) {
+  Object region(json, name, wrong);
+  RegionStatistics out;
+  region.read("site", out.site);
+  region.read("runs", out.runs);
+  region.read("nodes", out.nodes);
+  region.read("single_node_reason", out.single_node_reason, Object::Null::kAllowed);
+  region.read("single_node_runs", out.single_node_runs);
+  region.read("faults", out.faults);
+  region.read("stall_ns", out.stall_ns);
+  region.read("elapsed_ns", out.elapsed_ns);
+  read_names(region, out);
+  region.each("csr", base::kMaxNodes, [&](const Json& ratio, const std::string& at) {
+    if (ratio.is_null()) {
+      out.csr.emplace_back();
+    } else if (ratio.is_number() && ratio.get<double>() >= 0 && ratio.get<double>() <= 1) {
+      out.csr.emplace_back(ratio.get<double>());
+    } else {
+      region.complain(at, "is neither null nor a number from 0 to 1");
+    }
+  });
+  region.each("per_node", base::kMaxNodes, [&](const Json& part, const std::string& at) {
+    out.per_node.push_back(read_part(Object(part, at, wrong)));
+  });
+  region.read("predicted_alone_ns", out.predicted_alone_ns, Object::Null::kAllowed);
+  region.read("predicted_shared_ns", out.predicted_shared_ns, Object::Null::kAllowed);
+  region.read("stall_ns_expected", out.stall_ns_expected);
+  region.read("charged_ns", out.charged_ns);
+  region.read("fork_join_ns", out.fork_join_ns);
+  region.read("tried_alone", out.tried_alone);
+  for (const auto& [key, outcome] : {std::pair{"shared", &out.shared}, {"alone", &out.alone}}) {
+    const Json* const found = region.find(key);
+    if (found != nullptr) *outcome = read_outcome(Object(*found, region.path(key), wrong));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<base::JobStatistics> parse_statistics(std::string_view text) {
+  const Json document = Json::parse(text, nullptr, false);
+  if (document.is_discarded()) return Error{"is not JSON", 0};
+  std::string wrong;
+  Object whole(document, "", wrong);
+  base::JobStatistics job;
+  whole.each("nodes", base::kMaxNodes, [&](const Json& json, const std::string& at) {
+    Object node(json, at, wrong);
+    node.read("id", job.nodes.emplace_back().id);
+  });
+  whole.each("regions", std::numeric_limits<std::size_t>::max(),
+             [&](const Json& json, const std::string& at) {
+               job.regions.push_back(read_region(json, at, wrong));
+             });
+  if (!wrong.empty()) return Error{"is not what --stats=FILE writes: " + wrong, 0};
+  return job;
+}
+
+Result<base::JobStatistics> load_statistics(const std::string& path) {
+  const std::string name = "the statistics in '" + path + "'";
+  const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return base::errno_error(errno, "cannot read " + name);
+  std::string text;
+  char part[16384];
+  for (;;) {
+    const ssize_t length = ::read(file.get(), part, sizeof part);
+    if (length < 0 && errno == EINTR) continue;
+    if (length < 0) return base::errno_error(errno, "cannot read " + name);
+    if (length == 0) break;
+    text.append(part, static_cast<std::size_t>(length));
+    if (text.size() > kMostBytes) return Error{"'" + path + "' is larger than 64 MiB", 0};
+  }
+  auto parsed = parse_statistics(text);
+  if (!parsed.ok()) return Error{"'" + path + "' " + parsed.error().message, 0};
+  return parsed;
+}
+
+}  // namespace amasia::tools

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a real program's --stats tell, and `amasia explain` of them."""
+
+import json
+import pathlib
+import re
+
+from launcher import BUILD, LaunchTest, main
+
+PROGRAM = str(BUILD / "bin" / "launch_test_explained")
+
+
+class Explained(LaunchTest):
+    def statistics(self, *options):
+        """The region's statistics, and their file."""
+        file = pathlib.Path(self.folder.name) / "stats.json"
+        result = self.run_amasia("run", *options, f"--stats={file}", PROGRAM, AMASIA_LIBRARY=None)
+        self.assertEqual((result.code, result.out, result.err), (0, "499500\n", ""))
+        return json.loads(file.read_text()), str(file)
+
+    def explain(self, file):
+        result = self.run_amasia("explain", file)
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        return result.out
+
+    def test_a_region_on_two_nodes(self):
+        stats, file = self.statistics("-n2", "-t1", "--share=always")
+        self.assertEqual(len(stats["nodes"]), 2)
+        (region,) = stats["regions"]
+        self.assertEqual((region["runs"], region["nodes"], region["phase"], region["rule"]),
+                         (10, 2, "shared", "always"))
+        self.assertEqual([node["id"] for node in region["per_node"]], [0, 1])
+        self.assertAlmostEqual(sum(node["work"] for node in region["per_node"]), 1, places=3)
+        for node in region["per_node"]:
+            self.assertFalse(node["dropped"])
+            self.assertGreaterEqual(node["threads"], 1)
+            self.assertGreater(node["busy_ns"], 0)
+        self.assertEqual((len(region["csr"]), max(region["csr"])), (2, 1))
+        self.assertEqual((region["shared"]["runs"], region["shared"]["settled_runs"]), (10, 9))
+        self.assertEqual(region["shared"]["elapsed_ns"], region["elapsed_ns"])
+        self.assertGreater(region["predicted_alone_ns"], 0)
+        self.assertRegex(region["reason"], r"^shared 0\.\d\d : 0\.\d\d whatever it costs: .* a run,"
+                         r" where node 0 alone would take .* \(predicted\)$")
+        told = self.explain(file)
+        self.assertIn(f"{region['site']}\n", told)
+        self.assertIn(f"  {region['reason']}\n", told)
+        self.assertIn("10 runs: 10 shared, 0 on node 0 alone\n", told)
+        self.assertRegex(told, r"(?m)^ +shared( +[\d.]+ [mun]?s){2} +[-+][\d.]+ %  9 runs$")
+        nodes = re.findall(r"(?m)^ +[01] +\d+ +0\.\d\d .*[01]\.\d\d$", told)
+        self.assertEqual(len(nodes), 2, told)
+
+    def test_by_default_the_sentence_fits_what_came_of_it(self):
+        stats, file = self.statistics("-n2", "-t1")
+        (region,) = stats["regions"]
+        self.assertEqual(region["shared"]["runs"] + region["alone"]["runs"], 10)
+        self.assertGreater(region["shared"]["runs"], 0)
+        starts = {"shared": "shared ", "warm": "shared ", "trial": "on trial on node 0: ",
+                  "alone": "on node 0 only: ", "cold": "to be shared by its next run"}
+        self.assertTrue(region["reason"].startswith(starts[region["phase"]]), region)
+        self.assertIn(f"  {region['reason']}\n", self.explain(file))
+
+    def test_a_region_that_has_to_stay(self):
+        stats, file = self.statistics("-n2", "--share=never")
+        (region,) = stats["regions"]
+        self.assertEqual((region["phase"], region["csr"], region["per_node"]), (None, [], []))
+        self.assertEqual(region["reason"], "on node 0 only: --share=never")
+        self.assertIn("  on node 0 only: --share=never\n", self.explain(file))
+
+    def test_the_table_has_shares_and_sentence(self):
+        result = self.run_amasia("run", "-n2", "-t1", "--share=always", "--stats", PROGRAM,
+                                 AMASIA_LIBRARY=None)
+        self.assertEqual((result.code, result.out), (0, "499500\n"), result)
+        self.assertRegex(result.err, r"(?m)^\S.*  0\.\d\d : 0\.\d\d\n"
+                         r"    shared 0\.\d\d : 0\.\d\d whatever it costs: ")
+        for line in result.err.splitlines():
+            self.assertLessEqual(len(line), 120, line)
+
+
+class Refused(LaunchTest):
+    def file(self, text):
+        path = pathlib.Path(self.folder.name) / "other.json"
+        path.write_bytes(text)
+        return str(path)
+
+    def test_arguments(self):
+        for arguments in ((), ("a", "b")):
+            self.assert_refused(self.run_amasia("explain", *arguments), "explain takes one file",
+                                f"not {len(arguments)}")
+
+    def test_no_file(self):
+        self.assert_refused(self.run_amasia("explain", "not-there.json"), "'not-there.json'",
+                            "No such file")
+        self.assert_refused(self.run_amasia("explain", self.folder.name), self.folder.name,
+                            "Is a directory")
+
+    def test_what_is_none_of_ours(self):
+        for text, part in ((b"", "is not JSON"), (b"\x7fELF", "is not JSON"),
+                           (b"[1, 2]", "the whole is not an object"),
+                           (b'{"nodes": []}', "regions is missing"),
+                           (b'{"nodes": [], "regions": [{"site": "x"}]}',
+                            "regions[0].runs is missing")):
+            with self.subTest(text):
+                path = self.file(text)
+                self.assert_refused(self.run_amasia("explain", path), f"'{path}'", part)
+
+
+if __name__ == "__main__":
+    main()
