@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the figures of one machine are held against: the aims, and the paper's cost of probing."""
+
+import statistics
+
+BY_HAND = ("even", "csr", "dynamic")
+
+
+def speed(result, name):
+    return (result["configurations"].get(name) or {}).get("speed_up")
+
+
+def best_single_node(result):
+    values = [speed(result, name) for name in result["configurations"] if name.startswith("node ")]
+    return max((value for value in values if value), default=None)
+
+
+def sharing_pays(result):
+    """Whether a way of sharing that is asked for by hand beats the best node; None: unknown."""
+    shared = max((value for value in (speed(result, name) for name in BY_HAND) if value),
+                 default=None)
+    single = best_single_node(result)
+    return None if shared is None or single is None else shared > single
+
+
+def probing_costs(results, name="hetprobe"):
+    """(kind of programs, their number, mean cost of probing): as in section 5.2 of the paper, where
+    sharing pays against the searched ratios, else against the best node."""
+    ratios = {True: [], False: []}
+    for result in results:
+        pays = sharing_pays(result)
+        peer = speed(result, "csr") if pays else best_single_node(result)
+        if pays is not None and peer and speed(result, name):
+            ratios[pays].append(peer / speed(result, name))
+    for pays, words in ((True, "sharing pays"), (False, "sharing does not pay")):
+        if ratios[pays]:
+            yield words, len(ratios[pays]), statistics.geometric_mean(ratios[pays]) - 1
+
+
+def ratio_distance(found, searched):
+    """How far the furthest core speed ratio is off, as a part of the searched one."""
+    return max(abs(left / right - 1) for left, right in zip(found, searched))
+
+
+def misses(result):
+    """A sentence for each aim that a program misses; none for what was not measured."""
+    oracle = result["oracle"]["speed_up"] if result["oracle"] else None
+    allowed = 1.08 if result["kind"] == "once" else 1.03
+    if oracle and speed(result, "default") and oracle / speed(result, "default") > allowed:
+        yield (f"default takes {oracle / speed(result, 'default'):.3f} of "
+               f"{result['oracle']['configuration']}'s time (aim {allowed:g})")
+    searched, found = result["ratios"]["searched"], result["ratios"]["found"].get("default")
+    if searched and found and sharing_pays(result) and ratio_distance(found, searched) > 0.05:
+        yield f"core speed ratios are {100 * ratio_distance(found, searched):.0f} % off (aim 5 %)"
+    plain, again = speed(result, "hetprobe"), speed(result, "hetprobe-i")
+    if result["kind"] == "irregular" and plain and again and again <= plain:
+        yield f"hetprobe-i takes {plain / again:.3f} of hetprobe's time (aim below 1)"
+
+
+def print_aims(results):
+    for name in ("hetprobe", "default"):
+        for words, count, cost in probing_costs(results, name):
+            print(f"{name} costs {100 * cost:+.1f} % where {words} ({count} programs)")
+    for result in results:
+        for sentence in misses(result):
+            print(f"missed: {result['program']}: {sentence}")

@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Question: on unlike nodes, how near does the runtime's own choice come to the best of all ways
+to share a program's loops, among them not to share?
+
+Runs each program of programs.py on each machine (nodes of one core, slowed to a share of it) with a
+fast and a slow link, in these configurations, one after the other, round by round, so that what
+else the machine does falls on all of them alike:
+
+  node K           the program on that node alone: what sharing is held against
+  even             every loop shared evenly by all nodes
+  csr              shared by fixed core speed ratios, which a search finds beforehand
+  dynamic          hierarchical dynamic: a pool for each node
+  hetprobe, hetprobe-i   the paper's schedules
+  default          no option at all; default-runtime: the same of the build with schedule(runtime)
+
+Static builds where nothing else is said; dynamic, hetprobe and hetprobe-i need loops that come back
+for more and so run the build with schedule(runtime). The oracle is the best configuration of each
+program. Aims: default within 3 % of it (8 % for the -once programs), its core speed ratios within
+5 % of the searched ones, hetprobe-i ahead of hetprobe on irregular programs. The peer is figure 7
+of the paper on libHetMP: hetprobe +41 % where the oracle has +60 %, and its cost of probing, 5.5 %
+where sharing pays and 6.1 % where it does not.
+
+Prints median, MAD (median absolute deviation), min and n of the seconds that a program measures for
+its parallel part, and the speed-up: the median of the ratios of runs of one round; then figure 7 as
+a table. --png DIR draws it, --json FILE writes all. A run that does not print what the plain
+program does is WRONG; such a run, or one that fails: exit code 1. One that takes longer than
+--limit counts as that long, and is not tried again.
+"""
+
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import platform
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+import configurations
+import figure
+import programs
+import ratios
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.append(str(HERE.parents[1] / "tests" / "programs"))
+import compare  # noqa: E402  (running a command so that nothing of it is left behind)
+
+MACHINES = ["1.0,1.0", "1.0,0.5", "1.0,0.33", "1.0,0.5,0.33,0.25"]
+
+
+class Failure(Exception):
+    """A run that is of no use: a word for the table and a sentence."""
+
+    def __init__(self, word, sentence):
+        super().__init__(sentence)
+        self.word = word
+
+
+class OverLimit(Exception):
+    pass
+
+
+def environment(settings):
+    """The caller's, without OpenMP's or this project's own settings: the options say it all."""
+    env = {name: value for name, value in os.environ.items()
+           if not name.startswith(("OMP_", "KMP_", "GOMP_", "AMASIA_"))}
+    return {**env, **dict(settings)}
+
+
+def run_once(command, settings, limit, expected=None):
+    """(what it printed, its own seconds, seconds of the whole process)."""
+    with tempfile.TemporaryDirectory(prefix="unlike-") as folder:
+        outcome = compare.run([str(word) for word in command], environment(settings), b"", limit,
+                              folder)
+    if outcome.trouble.startswith("did not end"):
+        raise OverLimit
+    said = outcome.stderr.decode(errors="replace").strip()
+    if outcome.trouble or outcome.code != 0:
+        raise Failure("failed", f"{outcome.trouble or compare.exit_name(outcome.code)}: "
+                                f"{said[-400:]}")
+    found = re.search(r"^seconds ([0-9.]+)$", said, re.M)
+    if not found:
+        raise Failure("failed", f"it printed no seconds: {said[-400:]}")
+    if expected is not None and outcome.stdout != expected:
+        raise Failure("WRONG", compare.first_difference(expected.split(b"\n"),
+                                                        outcome.stdout.split(b"\n"), "output"))
+    return outcome.stdout, float(found[1]), outcome.seconds
+
+
+class Case:
+    """One program, built by one compiler, on one machine."""
+
+    def __init__(self, program, compiler, machine, options):
+        self.program, self.compiler, self.machine = program, compiler, machine
+        self.options = options
+        self.arguments = [str(word) for word in
+                          (program.quick if options.quick else program.arguments)]
+        self.built = {schedule: programs.build(program, compiler, schedule, options.build)
+                      for schedule in ("static", "runtime")}
+        plain = [self.built["static"], *self.arguments]
+        self.expected = run_once(plain, (("OMP_NUM_THREADS", "1"),), options.limit)[0]
+
+    def run(self, configuration, *more):
+        """(its own seconds, seconds of the process) of one run."""
+        command = [self.options.amasia, "run", *configuration.options, *more,
+                   self.built[configuration.build], *self.arguments]
+        return run_once(command, configuration.environment, self.options.limit, self.expected)[1:]
+
+    def search(self):
+        """The ideal core speed ratios, or None where the program cannot be run so."""
+        def cost(tried):
+            try:
+                return self.run(configurations.with_ratios(self.machine, tried))[0]
+            except (Failure, OverLimit):
+                return None
+        found, seconds = ratios.search_ratios(cost, self.machine.speeds, self.options.search_steps)
+        # What cannot be run with the speeds themselves is run with them once more, and said.
+        return found if seconds is not None else [speed / self.machine.speeds[0]
+                                                  for speed in self.machine.speeds]
+
+    def found_ratios(self, configuration):
+        """The core speed ratios that the runtime itself came to, of the loop that took longest."""
+        with tempfile.TemporaryDirectory(prefix="unlike-") as folder:
+            file = pathlib.Path(folder) / "stats.json"
+            try:
+                self.run(configuration, f"--stats={file}")
+                return longest_loop_ratios(json.loads(file.read_text()), len(self.machine.speeds))
+            except (Failure, OverLimit, OSError, ValueError):
+                return None
+
+
+def longest_loop_ratios(stats, nodes):
+    longest, found = -1, None
+    for one in [*stats.get("loops", []), *stats.get("regions", [])]:
+        given = one.get("csr")
+        if isinstance(given, list) and len(given) == nodes and all(given):
+            if one.get("elapsed_ns", 0) > longest:
+                longest = one.get("elapsed_ns", 0)
+                found = [ratio / given[0] for ratio in given]
+    return found
+
+
+def summary(values):
+    if not values:
+        return None
+    middle = statistics.median(values)
+    return {"median": middle, "mad": statistics.median(abs(value - middle) for value in values),
+            "min": min(values), "n": len(values)}
+
+
+def run_rounds(case, chosen):
+    """Name -> seconds, seconds of the process, failure and whether it ran over the limit."""
+    rows = {one.name: {"seconds": [], "wall": [], "failure": None, "over_limit": False}
+            for one in chosen}
+    for _ in range(case.options.runs):
+        for one in chosen:
+            row = rows[one.name]
+            if row["failure"] or row["over_limit"]:
+                continue
+            try:
+                seconds, wall = case.run(one)
+            except Failure as failure:
+                row["failure"] = {"word": failure.word, "sentence": str(failure)}
+                continue
+            except OverLimit:
+                row["over_limit"] = True
+                seconds = wall = case.options.limit
+            row["seconds"].append(seconds)
+            row["wall"].append(wall)
+    return rows
+
+
+def measure(case):
+    options = case.options
+    searched = case.search() if "csr" in options.configurations else None
+    chosen = configurations.configurations(case.machine, case.program, searched,
+                                           options.configurations)
+    rows = run_rounds(case, chosen)
+    base = rows[chosen[0].name]["seconds"]
+    for row in rows.values():
+        # A row over the limit may be shorter than the base: its last entry then stands for all.
+        values = row["seconds"] + row["seconds"][-1:] * (len(base) - len(row["seconds"]))
+        pairs = [] if row["failure"] else list(zip(base, values))
+        ratio_of_rounds = [left / right for left, right in pairs]
+        row["speed_up"] = statistics.median(ratio_of_rounds) if ratio_of_rounds else None
+        row["seconds"], row["wall"] = summary(row["seconds"]), summary(row["wall"])
+    good = [(row["speed_up"], name) for name, row in rows.items()
+            if row["speed_up"] and not row["over_limit"]]
+    best = max(good) if good else None
+    found = {one.name: case.found_ratios(one) for one in chosen
+             if one.name in ("default", "hetprobe") and not rows[one.name]["failure"]
+             and not rows[one.name]["over_limit"]}
+    return {"program": case.program.name, "kind": case.program.kind, "compiler": case.compiler,
+            "machine": case.machine.name, "link": case.machine.link,
+            "scale": case.machine.scale, "configurations": rows,
+            "oracle": {"configuration": best[1], "speed_up": best[0]} if best else None,
+            "ratios": {"searched": searched, "found": found}}
+
+
+def print_result(result):
+    print(f"{result['program']} ({result['compiler']})")
+    for name, row in result["configurations"].items():
+        if row["failure"]:
+            print(f"  {name:16} {row['failure']['word']}: {row['failure']['sentence']}", flush=True)
+            continue
+        one = row["seconds"]
+        over = "  over the limit" if row["over_limit"] else ""
+        speed_up = f"{row['speed_up']:7.3f}" if row["speed_up"] else "no base"
+        print(f"  {name:16} median {one['median']:8.4f} s  MAD {one['mad']:7.4f}  "
+              f"min {one['min']:8.4f}  n {one['n']}  process {row['wall']['median']:7.3f} s  "
+              f"speed-up {speed_up}{over}", flush=True)
+
+
+def host():
+    model = re.search(r"model name\s*:\s*(.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], cwd=HERE, text=True,
+                            capture_output=True).stdout.strip()
+    return {"cpu": model[1] if model else platform.machine(), "cores": os.cpu_count(),
+            "kernel": platform.release(), "commit": commit, "load": os.getloadavg()[0]}
+
+
+def parse_options():
+    parser = argparse.ArgumentParser(description="Loops on unlike nodes, shared in every way.")
+    parser.add_argument("--amasia", default="amasia", help="the launcher")
+    parser.add_argument("--programs", default=",".join(programs.DEFAULT))
+    parser.add_argument("--machines", action="append", default=[],
+                        help="shares of a core such as 1.0,0.5, or n2 for two plain nodes of this "
+                             f"host; may be repeated (default {' '.join(MACHINES)})")
+    parser.add_argument("--links", action="append", default=[],
+                        help="none, or what --link takes; may be repeated (default none 100,200)")
+    parser.add_argument("--configurations", default=",".join(configurations.NAMES))
+    parser.add_argument("--compilers", default="clang,gcc")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--search-steps", type=int, default=5, help="runs for each node's ratio")
+    parser.add_argument("--limit", type=float, default=20, help="seconds for one run")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does it all work?")
+    parser.add_argument("--build", type=pathlib.Path,
+                        default=HERE.parents[1] / "build" / "bench" / "unlike")
+    parser.add_argument("--png", type=pathlib.Path, help="folder for a figure of each machine")
+    parser.add_argument("--json", type=pathlib.Path)
+    return check_options(parser.parse_args())
+
+
+def check_options(options):
+    """The options with their lists as objects; ValueError with a sentence."""
+    options.build = options.build.resolve()
+    options.programs = programs.programs_named(options.programs)
+    options.compilers = options.compilers.split(",")
+    options.configurations = options.configurations.split(",")
+    for what, given, allowed in [("compilers", options.compilers, programs.DRIVERS),
+                                 ("configurations", options.configurations,
+                                  configurations.NAMES)]:
+        for one in given:
+            if one not in allowed:
+                raise ValueError(f"--{what} has '{one}'; allowed are {', '.join(allowed)}")
+    if options.runs < 1 or options.search_steps < 2:
+        raise ValueError(f"--runs is {options.runs} and --search-steps {options.search_steps}; "
+                         "allowed are 1 and more, and 2 and more")
+    machines = [configurations.machine_named(text, "" if link == "none" else link)
+                for text in options.machines or MACHINES
+                for link in options.links or ["none", "100,200"]]
+    options.machines = list(dict.fromkeys(machines))
+    launcher = shutil.which(options.amasia)
+    if launcher is None:
+        raise ValueError(f"there is no launcher '{options.amasia}' (--amasia, or put it in PATH)")
+    options.amasia = str(pathlib.Path(launcher).resolve())
+    return options
+
+
+def scaled(machine, options):
+    """The machine with the scale that the launcher says it has on this host."""
+    if not machine.emulated:
+        return machine
+    program = programs.build(programs.PROGRAMS["ep"], options.compilers[0], "static", options.build)
+    outcome = compare.run([options.amasia, "run", "--log-level=info", *machine.nodes(),
+                           str(program), "1", "1"], environment(()), b"", options.limit, "/")
+    found = re.search(r"all run at ([0-9.]+) of", outcome.stderr.decode(errors="replace"))
+    return dataclasses.replace(machine, scale=float(found[1])) if found else machine
+
+
+def measure_machine(machine, compiler, options):
+    """The results of all programs; prints each, then the table."""
+    print(f"== {machine.name}, {machine.link_name}, {compiler}")
+    if machine.scale != 1:
+        print(f"this host has too few cores: every node runs at {machine.scale:g} of its speed, "
+              "alone too")
+    results = []
+    for program in options.programs:
+        try:
+            results.append(measure(Case(program, compiler, machine, options)))
+        except (Failure, OverLimit) as failure:
+            print(f"{program.name} ({compiler})\n  plain run: {failure or 'over the limit'}")
+            continue
+        print_result(results[-1])
+    if results:
+        figure.show(results, options.png)
+    print()
+    return results
+
+
+def main():
+    try:
+        options = parse_options()
+    except ValueError as mistake:
+        print(mistake, file=sys.stderr)
+        return 2
+    where = host()
+    print("  ".join(f"{name} {value}" for name, value in where.items()))
+    results, complete = [], True
+    for machine in (scaled(machine, options) for machine in options.machines):
+        for compiler in options.compilers:
+            measured = measure_machine(machine, compiler, options)
+            complete = complete and len(measured) == len(options.programs)
+            results += measured
+            if options.json:
+                options.json.write_text(json.dumps({"host": where, "results": results}, indent=1)
+                                        + "\n")
+    bad = [row for result in results for row in result["configurations"].values()
+           if row["failure"]]
+    return 0 if complete and not bad else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
