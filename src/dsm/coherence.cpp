@@ -20,12 +20,6 @@ constexpr PageCount kMaxPagesInHint = 4096;
 // A step seldom finds more pages whose hold ends; the bound is checked.
 constexpr std::size_t kMaxReleases = std::size_t{1} << 20;
 
-protocol::HoldSettings hold_settings_for(std::uint32_t node_count) {
-  protocol::HoldSettings settings;
-  settings.epoch = protocol::epoch_for(node_count);
-  return settings;
-}
-
 PageIndex page_at(PageRun run, PageCount i) { return PageIndex{run.first.value + i}; }
 
 bool is_revocation(CacheEventKind kind) {
@@ -39,7 +33,9 @@ Coherence::Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fa
     : space_(space),
       access_(access),
       settings_(settings),
-      hold_settings_(hold_settings_for(space.node_count())),
+      fabric_(fabric),
+      turns_(space.node_count()),
+      turn_arbiter_(space.node_count()),
       to_job_time_(os::realtime_now() - os::monotonic_now()),
       outbox_(fabric, space),
       read_ahead_(settings.read_ahead_pages) {}
@@ -98,8 +94,15 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
                                       : FaultKind::kWrite;
   if (waiting_.count() == 0) next_watch_ = now_ + settings_.watchdog_period;
   const std::uint32_t index = waiting_.slot_of(fault.thread_id);
+  const PageUse* const last = uses_.find_last(fault.page);
+  const bool fought_for = last != nullptr && is_in_use_by(*last, waiting_.slot(index));
   const WaitingThread thread{
-      .page = fault.page, .since = now_, .thread_id = fault.thread_id, .slot = index, .kind = kind};
+      .page = fault.page,
+      .since = now_,
+      .thread_id = fault.thread_id,
+      .slot = index,
+      .kind = kind,
+      .had_at = fought_for ? last->installed_at : 0};
   if (!waiting_.add(thread)) return;
   if (state == CacheState::kExclusive || (has_copy && !fault.write)) {
     ++counts_.stale_events;
@@ -220,7 +223,7 @@ void Coherence::step_cache(PageIndex page, const CacheEvent& event, Contents con
   protocol::step_cache(entry, {space_.self(), space_.home_of(page)}, event, cache_effects_);
   if (was_pending && !entry.has_pending()) {
     deadlines_.remove(page);
-    uses_.forget(page);
+    uses_.note_loss(page);
   }
   append(cache_batch_, page, contents);
 }
@@ -366,6 +369,7 @@ void Coherence::wake(PageRun run) {
     count = waiting_.finish(run, os::monotonic_now(), done);
     for (std::size_t i = 0; i < count; ++i) {
       last_install_ = now_;
+      if (done[i].had_at != 0) measure_wait(done[i]);
       PageUse* use = uses_.find(done[i].page);
       if (use != nullptr && use->held) continue;  // a stale fault, or the answer to a probe
       if (use == nullptr || use->installed_at != job_time(now_)) {

@@ -32,6 +32,7 @@
 #include "dsm/prefetch.hpp"
 #include "dsm/protocol/hold_policy.hpp"
 #include "dsm/protocol/single_writer.hpp"
+#include "dsm/protocol/turns.hpp"
 #include "dsm/waiting_threads.hpp"
 
 namespace amasia::dsm {
@@ -59,6 +60,9 @@ class Coherence {
   void on_time(Nanos now);
   // Threads have come to a wait for other nodes: gives up what was held for them alone.
   void on_pause(Nanos now);
+  // Frames of types kTurnWish (to the origin) and kTurnStretch (from it).
+  void on_turn_wish(NodeId from, std::span<const std::byte> body, Nanos now);
+  void on_turn_stretch(NodeId from, std::span<const std::byte> body, Nanos now);
   bool is_holding() const { return deadlines_.size() > 0; }
   // When on_time() has something to do next; the largest time if never.
   Nanos next_time() const;
@@ -111,6 +115,8 @@ class Coherence {
   // Holding.
   bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);
   void consider_pending(PageRun run);
+  void measure_wait(const WaitingThread& thread);
+  void wish_for_turns(NodeId from, Nanos length);
   void release_holds();
   void report_long_waits();
 
@@ -128,7 +134,11 @@ class Coherence {
   AddressSpace& space_;
   PageAccess& access_;
   const Settings settings_;
+  fabric::Fabric& fabric_;  // for messages about turns; those about pages go by outbox_
   const protocol::HoldSettings hold_settings_;
+  protocol::TurnSchedule turns_;
+  protocol::TurnMeter turn_meter_;
+  protocol::TurnArbiter turn_arbiter_;  // at the origin
   const Nanos to_job_time_;  // the job's clock minus CLOCK_MONOTONIC
 
   os::ReservedArray<protocol::CachePage> pages_;

@@ -2,6 +2,8 @@
 // The part of Coherence that waits on purpose: which revocations are put off, and until when.
 #include "dsm/coherence.hpp"
 
+#include <cstring>
+
 namespace amasia::dsm {
 namespace {
 
@@ -24,8 +26,9 @@ bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
   PageUse* const use = uses_.find(page);
   if (use == nullptr) return false;
   const Nanos now = job_time(now_);
+  const protocol::Turn turn = turns_.at(now);
   if (!use->held) {
-    const Nanos settled = kTurnsUntilSettled * space_.node_count() * hold_settings_.epoch;
+    const Nanos settled = kTurnsUntilSettled * space_.node_count() * turn.length();
     if (now - use->installed_at > settled) return false;
     use->hold = protocol::begin_hold(hold_settings_);
   }
@@ -35,7 +38,7 @@ bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
       .cpu_used = cpu_used_since_install(*use),
       .paused_since = all_paused_since_install(*use),
       .self = space_.self(),
-      .node_count = space_.node_count(),
+      .turn = turn,
       .exclusive = entry.state(home) == CacheState::kExclusive,
       .collecting = waiting_.count() > 0 || now_ - last_install_ < hold_settings_.recheck};
   const protocol::HoldDecision decision = protocol::decide(use->hold, input, hold_settings_);
@@ -58,6 +61,51 @@ void Coherence::on_pause(Nanos now) {
     if (all_paused_since_install(*use)) releases_[release_count_++] = page;
   }
   finish_events();
+}
+
+// A thread waited for a page that it had lost while it used it.
+void Coherence::measure_wait(const WaitingThread& thread) {
+  const Nanos now = job_time(now_);
+  const protocol::Turn turn = turns_.at(now);
+  if (turn.owner != space_.self()) return;
+  const std::optional<Nanos> wish =
+      turn_meter_.on_wait(thread.had_at, job_time(thread.since), now, turn);
+  if (!wish.has_value()) return;
+  if (space_.self() == base::kOrigin) return wish_for_turns(space_.self(), *wish);
+  fabric_.send(base::kOrigin, kTurnWish, fabric::bytes_of(TurnWish{*wish}));
+}
+
+void Coherence::on_turn_wish(NodeId from, std::span<const std::byte> body, Nanos now) {
+  now_ = now;
+  TurnWish wish;
+  if (space_.self() != base::kOrigin || body.size() != sizeof wish) {
+    return fail("a node sent a malformed wish for turns");
+  }
+  std::memcpy(&wish, body.data(), sizeof wish);
+  wish_for_turns(from, wish.length);
+}
+
+void Coherence::wish_for_turns(NodeId from, Nanos length) {
+  const std::optional<protocol::Stretch> stretch =
+      turn_arbiter_.on_wish(from, length, job_time(now_));
+  if (!stretch.has_value()) return;
+  turns_.adopt(*stretch);
+  for (std::uint16_t node = 1; node < space_.node_count(); ++node) {
+    fabric_.send(NodeId{node}, kTurnStretch, fabric::bytes_of(*stretch));
+  }
+}
+
+void Coherence::on_turn_stretch(NodeId from, std::span<const std::byte> body, Nanos now) {
+  now_ = now;
+  protocol::Stretch stretch;
+  if (from != base::kOrigin || body.size() != sizeof stretch) {
+    return fail("a node sent a malformed stretch of turns");
+  }
+  std::memcpy(&stretch, body.data(), sizeof stretch);
+  if (!protocol::is_valid(stretch, space_.node_count())) {
+    return fail("the origin sent a stretch of turns that cannot be");
+  }
+  turns_.adopt(stretch);
 }
 
 // Revocations that are held, or that were waiting for the copy which has just come.

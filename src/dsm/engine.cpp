@@ -162,7 +162,14 @@ void Engine::Service::sleep() {
 
 void Engine::Service::on_message(const fabric::Incoming& message) {
   const os::MutexLock lock(mutex_);
-  coherence_->on_frame(message.from, message.body, os::monotonic_now());
+  const Nanos now = os::monotonic_now();
+  if (message.type == kTurnWish) {
+    coherence_->on_turn_wish(message.from, message.body, now);
+  } else if (message.type == kTurnStretch) {
+    coherence_->on_turn_stretch(message.from, message.body, now);
+  } else {
+    coherence_->on_frame(message.from, message.body, now);
+  }
   note_state();
   if (wakes_at_ != 0 && coherence_->next_time() < wakes_at_) {  // S3
     wakes_at_ = coherence_->next_time();

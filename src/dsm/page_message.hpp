@@ -21,8 +21,15 @@
 namespace amasia::dsm {
 
 inline constexpr fabric::MessageType kPageFrame = 0x100;
+inline constexpr fabric::MessageType kTurnWish = 0x101;     // to the origin: TurnWish
+inline constexpr fabric::MessageType kTurnStretch = 0x102;  // from it: protocol::Stretch
 inline constexpr fabric::MessageType kFirstDsmType = 0x100;
 inline constexpr fabric::MessageType kLastDsmType = 0x1ff;
+
+// How long the sender wishes turns to be (protocol/turns.hpp).
+struct TurnWish {
+  Nanos length = 0;
+};
 
 inline constexpr std::size_t kMaxRecords = 63;
 // Of one record with contents: 128 KiB, so that the receiver installs the first pages of a long run

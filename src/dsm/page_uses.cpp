@@ -19,7 +19,7 @@ PageUse* PageUses::set_of(PageIndex page) {
   return &entries_[hash % kSets * kWays];
 }
 
-PageUse* PageUses::find(PageIndex page) {
+PageUse* PageUses::entry_of(PageIndex page) {
   PageUse* const set = set_of(page);
   for (std::size_t i = 0; i < kWays; ++i) {
     if (set[i].installed_at != 0 && set[i].page == page.value) return &set[i];
@@ -27,8 +27,13 @@ PageUse* PageUses::find(PageIndex page) {
   return nullptr;
 }
 
+PageUse* PageUses::find(PageIndex page) {
+  PageUse* const use = entry_of(page);
+  return use != nullptr && !use->lost ? use : nullptr;
+}
+
 PageUse* PageUses::renew(PageIndex page, Nanos now) {
-  PageUse* use = find(page);
+  PageUse* use = entry_of(page);
   if (use == nullptr) {
     PageUse* const set = set_of(page);
     for (std::size_t i = 0; i < kWays; ++i) {
@@ -43,10 +48,10 @@ PageUse* PageUses::renew(PageIndex page, Nanos now) {
   return use;
 }
 
-void PageUses::forget(PageIndex page) {
+void PageUses::note_loss(PageIndex page) {
   PageUse* const use = find(page);
   if (use == nullptr) return;
-  use->installed_at = 0;
+  use->lost = true;
   use->held = false;
 }
 
@@ -69,6 +74,16 @@ bool all_paused_since_install(const PageUse& use) {
     if (!same || pauses == use.pauses_at_install[i]) return false;
   }
   return true;
+}
+
+bool is_in_use_by(const PageUse& use, const ThreadSlot& slot) {
+  const std::int32_t thread_id = slot.thread_id.load(std::memory_order_relaxed);
+  // Relaxed: the thread waits in its fault meanwhile.
+  const std::uint32_t pauses = slot.pauses.load(std::memory_order_relaxed);
+  for (std::size_t i = 0; i < PageUse::kThreads && use.thread_ids[i] != 0; ++i) {
+    if (use.thread_ids[i] == thread_id) return use.pauses_at_install[i] == pauses;
+  }
+  return false;
 }
 
 }  // namespace amasia::dsm

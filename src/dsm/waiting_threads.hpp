@@ -21,6 +21,8 @@ struct WaitingThread {
   std::int32_t thread_id = 0;
   std::uint32_t slot = 0;
   FaultKind kind = FaultKind::kRead;
+  // When it was given the page before, by the job's clock; 0: not, or it has come to a pause since.
+  Nanos had_at = 0;
 };
 
 class WaitingThreads {

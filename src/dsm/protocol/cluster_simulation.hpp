@@ -30,6 +30,7 @@ struct SimulationSettings {
   int pages = 64;
   int threads_per_node = 1;
   bool hold = true;  // false: every revocation is done at once
+  bool stretch = true;  // turns as long as nodes wish
   Nanos delay_min = 3 * base::kMicrosecond, delay_max = 30 * base::kMicrosecond;
   Nanos wake_min = 2 * base::kMicrosecond, wake_max = 50 * base::kMicrosecond;
   Nanos effect_cost = base::kMicrosecond;
@@ -56,7 +57,11 @@ using Program = std::function<Access(std::uint64_t last, std::mt19937_64& random
 class ClusterSimulation {
  public:
   explicit ClusterSimulation(const SimulationSettings& settings)
-      : settings_(settings), random_(settings.seed), oracle_(settings.pages) {
+      : settings_(settings),
+        random_(settings.seed),
+        oracle_(settings.pages),
+        turns_(settings.nodes),
+        arbiter_(settings.nodes) {
     nodes_.resize(settings.nodes);
     for (int n = 0; n < settings.nodes; ++n) {
       Node& node = nodes_[n];
@@ -67,7 +72,7 @@ class ClusterSimulation {
         node.pages[p].view = home_of(p) == n ? kReadWrite : kNone;
     }
     directory_.resize(settings.pages);
-    policy_.epoch = epoch_for(settings.nodes);
+    meters_.resize(settings.nodes);
   }
 
   // Threads are numbered in the order of addition; thread i runs at node i % nodes.
@@ -119,6 +124,7 @@ class ClusterSimulation {
   std::uint64_t holds() const { return holds_; }
   std::uint64_t probes() const { return probes_; }
   std::uint64_t evictions() const { return evictions_; }  // requests to a page's home
+  Nanos longest_turn() const { return longest_turn_; }    // 0: none was stretched
   Nanos now() const { return now_; }
 
  private:
@@ -160,6 +166,7 @@ class ClusterSimulation {
     int node = 0, waits_for = -1;
     bool done = false;
     Nanos cpu = 0, last_fault = -1;
+    Nanos had_at = 0;  // when the page it waits for was here before
     std::vector<std::uint64_t> buckets;
   };
   struct Event {
@@ -271,6 +278,7 @@ class ClusterSimulation {
     Node& node = nodes_[thread.node];
     thread.waits_for = page;
     thread.last_fault = at;
+    thread.had_at = node.pages[page].installed_at;
     thread.cpu += settings_.fault_cost;
     ++node.waiting;
     ++faults_;
@@ -368,7 +376,7 @@ class ClusterSimulation {
     input.installed_at = page.installed_at;
     input.cpu_used = -1;
     input.self = id(n);
-    input.node_count = settings_.nodes;
+    input.turn = turns_.at(now_);
     input.exclusive = page.cache.state(n == home_of(p)) == CacheState::kExclusive;
     input.collecting =
         node.waiting > 0 || (node.last_install >= 0 && now_ - node.last_install < policy_.recheck);
@@ -447,9 +455,24 @@ class ClusterSimulation {
       if (thread.node != n || thread.waits_for != p) continue;
       thread.waits_for = -1;
       --nodes_[n].waiting;
+      if (settings_.stretch && thread.had_at > 0) measure_wait(n, thread);
       schedule(now_ + between(settings_.wake_min, settings_.wake_max),
                {Event::kThread, static_cast<int>(i)});
     }
+  }
+
+  // Wishes and stretches take no time here: a stretch begins later than it is told anyway.
+  void measure_wait(int n, const Thread& thread) {
+    const Turn turn = turns_.at(now_);
+    if (turn.owner != id(n)) return;
+    const std::optional<Nanos> wish =
+        meters_[n].on_wait(thread.had_at, thread.last_fault, now_, turn);
+    if (!wish) return;
+    const std::optional<Stretch> stretch = arbiter_.on_wish(id(n), *wish, now_);
+    if (!stretch) return;
+    if (!is_valid(*stretch, settings_.nodes)) fail("a stretch is not valid", -1);
+    turns_.adopt(*stretch);
+    longest_turn_ = std::max(longest_turn_, stretch->length);
   }
 
   void send(int n, int p, const Effect& effect) {
@@ -511,6 +534,10 @@ class ClusterSimulation {
   std::vector<PageBytes> oracle_;
   std::vector<Node> nodes_;
   std::vector<DirectoryEntry> directory_;
+  TurnSchedule turns_;
+  TurnArbiter arbiter_;
+  std::vector<TurnMeter> meters_;
+  Nanos longest_turn_ = 0;
   std::vector<Thread> threads_;
   std::priority_queue<Event> queue_;
   Nanos now_ = 0;

@@ -126,5 +126,44 @@ INSTANTIATE_TEST_SUITE_P(Workloads, Contention,
                                   std::to_string(std::get<1>(tested.param));
                          });
 
+constexpr int kSweeps = 256;  // by all threads together
+constexpr int kSweptPages = 512;
+constexpr Nanos kSweepCost = base::kMicrosecond;  // for each page
+
+// Each thread writes its words of every page of an array, again and again: columns of rows that are
+// shorter than a page.
+Program sweeps(int thread, int pages, int count) {
+  return [thread, pages, left = count * pages](std::uint64_t, std::mt19937_64&) mutable -> Access {
+    if (left == 0) return {};
+    --left;
+    return {Access::kAdd, left % pages, thread % kWords, 1, -1, kSweepCost};
+  };
+}
+
+Nanos time_of_sweeps(int nodes, bool stretch) {
+  SimulationSettings settings;
+  settings.nodes = nodes;
+  settings.pages = kSweptPages;
+  settings.stretch = stretch;
+  settings.end = 200 * base::kSecond;
+  ClusterSimulation simulation(settings);
+  for (int i = 0; i < nodes; ++i) simulation.add_thread(sweeps(i, kSweptPages, kSweeps / nodes));
+  EXPECT_EQ(simulation.run(), "");
+  EXPECT_TRUE(simulation.all_done());
+  return simulation.now();
+}
+
+TEST(Contention, SweepsOverSharedPagesCostLittleMoreThanOneNodeAlone) {
+  constexpr Nanos kAlone = kSweeps * kSweptPages * kSweepCost;
+  for (const int nodes : {2, 3, 4}) {
+    const Nanos usual = time_of_sweeps(nodes, false);
+    const Nanos stretched = time_of_sweeps(nodes, true);
+    std::printf("%d nodes: alone %.0f ms, in usual turns %.0f ms, in stretched ones %.0f ms\n",
+                nodes, 1e-6 * kAlone, 1e-6 * usual, 1e-6 * stretched);
+    EXPECT_GT(usual, 20 * kAlone);
+    EXPECT_LT(stretched, 6 * kAlone);
+  }
+}
+
 }  // namespace
 }  // namespace amasia::dsm::protocol

@@ -7,9 +7,9 @@ namespace amasia::dsm::protocol {
 namespace {
 
 HoldDecision recheck_after(Nanos wish, const HoldInput& input, const HoldSettings& settings) {
-  // The turn ends with the epoch, and so does the reason to keep the page.
-  const Nanos to_epoch_end = settings.epoch - input.now % settings.epoch;
-  return {HoldAction::kRecheck, std::max(settings.recheck, std::min(wish, to_epoch_end))};
+  // The reason to keep the page ends with the turn.
+  const Nanos to_turn_end = input.turn.end - input.now;
+  return {HoldAction::kRecheck, std::max(settings.recheck, std::min(wish, to_turn_end))};
 }
 
 bool floor_reached(const HoldInput& input, const HoldSettings& settings) {
@@ -43,15 +43,6 @@ HoldDecision probe(HoldRecord& record, const HoldInput& input, const HoldSetting
 
 }  // namespace
 
-Nanos epoch_for(std::uint32_t node_count) {
-  if (node_count <= 2) return 5 * base::kMillisecond;
-  return std::min(20 * base::kMillisecond, 80 * base::kMillisecond / node_count);
-}
-
-NodeId priority_node(Nanos now, std::uint32_t node_count, Nanos epoch) {
-  return NodeId{static_cast<std::uint16_t>(now / epoch % node_count)};
-}
-
 HoldRecord begin_hold(const HoldSettings& settings) {
   HoldRecord record;
   record.probe_interval = settings.probe_first;
@@ -59,13 +50,13 @@ HoldRecord begin_hold(const HoldSettings& settings) {
 }
 
 HoldDecision decide(HoldRecord& record, const HoldInput& input, const HoldSettings& settings) {
-  AMASIA_CHECK(input.node_count >= 1 && input.self.value < input.node_count,
-               "the holding policy is asked by a node that is not of the job");
-  AMASIA_CHECK(input.now >= 0 && settings.epoch > 0, "the job's clock begins at 0");
+  AMASIA_CHECK(input.now >= input.turn.begin && input.now < input.turn.end,
+               "the holding policy is asked about another turn");
   if (input.paused_since) return {HoldAction::kRelease};
   if (!floor_reached(input, settings)) return {HoldAction::kRecheck, settings.recheck};
-  if (priority_node(input.now, input.node_count, settings.epoch) != input.self)
-    return {HoldAction::kRelease};
+  if (input.turn.owner != input.self) return {HoldAction::kRelease};
+  if (input.turn.stretched && input.exclusive && input.cpu_used >= 0)
+    return recheck_after(input.turn.length(), input, settings);
   if (input.collecting) return recheck_after(settings.recheck, input, settings);
   if (!input.exclusive || input.cpu_used < 0) return {HoldAction::kRelease};
   return probe(record, input, settings);

@@ -5,10 +5,11 @@
 // ("steal before use"); a page that is kept for long makes the others wait. Three rules:
 //   floor      keep a page until the thread that faulted has run for `floor_cpu` since the
 //              installation, by its own CPU clock: then it has retried its access.
-//   priority   in each epoch one node, in turn, may keep contended pages while it still collects
-//              more of them or writes them; the others give theirs up after the floor. The turn
-//              must rotate, since an instruction may need two pages at once, and an epoch must be
-//              longer than it takes to collect the pages that are used together.
+//   priority   one node in turn (protocol/turns.hpp) may keep contended pages while it still
+//              collects more of them or writes them; the others give theirs up after the floor. The
+//              turn must rotate, since an instruction may need two pages at once, and it must be
+//              longer than it takes to collect the pages that are used together. In a stretched
+//              turn pages that are written are kept to its end: a sweep comes back to them late.
 //   probe      whether a page is still written is found by write-protecting it and seeing
 //              whether a write fault comes while its thread runs. (Comparing the contents would
 //              take a counter that comes back to its value for an idle one.)
@@ -26,6 +27,7 @@
 #include <cstdint>
 
 #include "base/base.hpp"
+#include "dsm/protocol/turns.hpp"
 
 namespace amasia::dsm::protocol {
 
@@ -35,7 +37,6 @@ struct HoldSettings {
   Nanos floor_limit = 2 * base::kMillisecond;
   // Not shorter: an engine that rechecks every 3 us on the thread's own core starves it.
   Nanos recheck = 20 * base::kMicrosecond;
-  Nanos epoch = 5 * base::kMillisecond;
   Nanos probe_first = 40 * base::kMicrosecond;  // CPU time until the first probe, then doubling
   Nanos probe_last = 640 * base::kMicrosecond;
   // A protected page whose thread has run this long without a write fault is no longer written.
@@ -43,10 +44,6 @@ struct HoldSettings {
   // The same when the thread does not run at all.
   Nanos probe_quiet = 200 * base::kMicrosecond;
 };
-
-// The epoch that `node_count` nodes use: as long as can be (a longer one moves fewer pages) while
-// every node has its turn in less than 100 ms.
-Nanos epoch_for(std::uint32_t node_count);
 
 // One for each page with a held revocation; begin_hold() when the revocation is first seen.
 struct HoldRecord {
@@ -59,7 +56,7 @@ struct HoldRecord {
 };
 
 struct HoldInput {
-  // The job's clock: the same on all nodes to well below an epoch, as the turn depends on it.
+  // The job's clock: the same on all nodes to well below a turn, which depends on it.
   Nanos now = 0;
   Nanos installed_at = 0;  // by the same clock
   // CPU time that the thread that faulted has used since the installation; of several, the least.
@@ -71,7 +68,7 @@ struct HoldInput {
   // All threads that faulted have since come to a wait for other nodes: they are done with it.
   bool paused_since = false;
   NodeId self;
-  std::uint32_t node_count = 1;
+  Turn turn;  // the one at `now`
   // Writable here; a read copy is not probed.
   bool exclusive = false;
   // This node waits for pages, or got one within the last `recheck`.
@@ -89,8 +86,5 @@ HoldRecord begin_hold(const HoldSettings& settings);
 HoldDecision decide(HoldRecord& record, const HoldInput& input, const HoldSettings& settings);
 // A write fault came on a page that a probe had protected.
 void note_probe_hit(HoldRecord& record);
-
-// The node whose turn it is.
-NodeId priority_node(Nanos now, std::uint32_t node_count, Nanos epoch);
 
 }  // namespace amasia::dsm::protocol

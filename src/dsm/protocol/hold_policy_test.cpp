@@ -7,22 +7,24 @@ namespace amasia::dsm::protocol {
 namespace {
 
 constexpr HoldSettings kSettings{};
+const Nanos kTurn = usual_turn(2);
 
-// Node 0 of two, in its own epoch unless said otherwise.
+// Node 0 of two, in its own turn unless said otherwise.
 HoldInput input_at(Nanos since_install, Nanos cpu_used) {
   HoldInput input;
-  input.installed_at = 10 * kSettings.epoch;
+  input.installed_at = 10 * kTurn;
   input.now = input.installed_at + since_install;
   input.cpu_used = cpu_used;
   input.self = NodeId{0};
-  input.node_count = 2;
+  input.turn = TurnSchedule(2).at(input.now);
   input.exclusive = true;
   return input;
 }
 
 HoldInput in_turn_of_other(HoldInput input) {
-  input.now += kSettings.epoch;
-  input.installed_at += kSettings.epoch;
+  input.now += kTurn;
+  input.installed_at += kTurn;
+  input.turn = TurnSchedule(2).at(input.now);
   return input;
 }
 
@@ -88,15 +90,24 @@ TEST(HoldPolicy, AProbeThatIsHitDoublesAndAQuietOneReleases) {
   EXPECT_EQ(decide(record, input_at(240'000, 150'000), kSettings).action, HoldAction::kRelease);
 }
 
-TEST(HoldPolicy, EveryNodeHasItsTurnWithin100Milliseconds) {
-  for (std::uint32_t nodes = 1; nodes <= base::kMaxNodes; ++nodes) {
-    const Nanos epoch = epoch_for(nodes);
-    EXPECT_LT(epoch * nodes, 100 * base::kMillisecond);
-    std::uint64_t seen = 0;
-    for (std::uint32_t turn = 0; turn < nodes; ++turn)
-      seen |= std::uint64_t{1} << priority_node(turn * epoch, nodes, epoch).value;
-    EXPECT_EQ(seen, nodes == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << nodes) - 1);
-  }
+TEST(HoldPolicy, AStretchedTurnKeepsWhatIsWrittenToItsEnd) {
+  HoldRecord record = begin_hold(kSettings);
+  HoldInput input = input_at(1'000'000, 900'000);
+  input.turn.stretched = true;
+  const HoldDecision decision = decide(record, input, kSettings);
+  EXPECT_EQ(decision.action, HoldAction::kRecheck);
+  EXPECT_EQ(decision.after, input.turn.end - input.now);
+  input.exclusive = false;
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
+  input.exclusive = true;
+  input.cpu_used = -1;
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
+  input.cpu_used = 900'000;
+  input.paused_since = true;
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
+  input.paused_since = false;
+  input.turn.owner = NodeId{1};
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
 }
 
 }  // namespace
