@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Read-ahead: which pages to ask for before a thread touches them. Pure.
 //
-// A table of streams recognises several sequential walks at once (interleaved arrays). A stream is
+// A table of streams recognises many sequential walks at once: interleaved arrays, and the columns
+// of a loop nest that goes through memory by its outer dimension. A stream is
 //
 //      touched ...  trigger  ...  ahead_end
 //      |--- asked for already ---|  <- next to ask for
@@ -31,7 +32,7 @@ namespace amasia::dsm {
 
 class ReadAhead {
  public:
-  static constexpr std::size_t kStreams = 16;
+  static constexpr std::size_t kStreams = 512;
   static constexpr PageCount kFirstWindow = 4;
   static constexpr std::uint32_t kReadsBeforeWindow = 2;  // faults in sequence, this one included
   static constexpr std::uint32_t kWritesBeforeWindow = 4;
