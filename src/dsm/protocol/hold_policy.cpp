@@ -55,8 +55,11 @@ HoldDecision decide(HoldRecord& record, const HoldInput& input, const HoldSettin
   if (input.paused_since) return {HoldAction::kRelease};
   if (!floor_reached(input, settings)) return {HoldAction::kRecheck, settings.recheck};
   if (input.turn.owner != input.self) return {HoldAction::kRelease};
-  if (input.turn.stretched && input.exclusive && input.cpu_used >= 0)
-    return recheck_after(input.turn.length(), input, settings);
+  if (input.turn.stretched && input.exclusive && input.cpu_used >= 0) {
+    const bool sleeps = !input.collecting && input.cpu_used == record.seen_cpu;
+    record.seen_cpu = input.cpu_used;
+    if (!sleeps) return recheck_after(settings.floor_limit, input, settings);
+  }
   if (input.collecting) return recheck_after(settings.recheck, input, settings);
   if (!input.exclusive || input.cpu_used < 0) return {HoldAction::kRelease};
   return probe(record, input, settings);

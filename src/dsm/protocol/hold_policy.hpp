@@ -9,7 +9,8 @@
 //              collects more of them or writes them; the others give theirs up after the floor. The
 //              turn must rotate, since an instruction may need two pages at once, and it must be
 //              longer than it takes to collect the pages that are used together. In a stretched
-//              turn pages that are written are kept to its end: a sweep comes back to them late.
+//              turn pages that are written are kept to its end, as a sweep comes back to them late,
+//              unless the thread sleeps, perhaps for something that another node is to do.
 //   probe      whether a page is still written is found by write-protecting it and seeing
 //              whether a write fault comes while its thread runs. (Comparing the contents would
 //              take a counter that comes back to its value for an idle one.)
@@ -53,6 +54,7 @@ struct HoldRecord {
   Nanos armed_at = 0;
   bool armed = false;
   bool hit = false;
+  Nanos seen_cpu = -1;  // CPU time used when last asked in a stretched turn
 };
 
 struct HoldInput {

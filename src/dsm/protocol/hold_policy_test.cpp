@@ -90,13 +90,31 @@ TEST(HoldPolicy, AProbeThatIsHitDoublesAndAQuietOneReleases) {
   EXPECT_EQ(decide(record, input_at(240'000, 150'000), kSettings).action, HoldAction::kRelease);
 }
 
+TEST(HoldPolicy, AThreadThatSleepsKeepsNothingInAStretchedTurn) {
+  HoldRecord record = begin_hold(kSettings);
+  HoldInput input = input_at(1'000'000, 900'000);
+  input.turn.stretched = true;
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRecheck);
+  input.collecting = true;  // it sleeps for a page
+  EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRecheck);
+  input.collecting = false;
+  HoldAction last = HoldAction::kRecheck;
+  for (int asked = 0; asked < 3 && last != HoldAction::kRelease; ++asked) {
+    last = decide(record, input, kSettings).action;
+    input.now += kSettings.probe_quiet;
+  }
+  EXPECT_EQ(last, HoldAction::kRelease);
+}
+
 TEST(HoldPolicy, AStretchedTurnKeepsWhatIsWrittenToItsEnd) {
   HoldRecord record = begin_hold(kSettings);
   HoldInput input = input_at(1'000'000, 900'000);
   input.turn.stretched = true;
-  const HoldDecision decision = decide(record, input, kSettings);
-  EXPECT_EQ(decision.action, HoldAction::kRecheck);
-  EXPECT_EQ(decision.after, input.turn.end - input.now);
+  for (; input.now < input.turn.end; input.now += kSettings.floor_limit) {
+    EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRecheck);
+    input.cpu_used += 1'000;
+  }
+  input.now = input.turn.begin;
   input.exclusive = false;
   EXPECT_EQ(decide(record, input, kSettings).action, HoldAction::kRelease);
   input.exclusive = true;
