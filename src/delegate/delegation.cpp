@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "delegate/delegation.hpp"
 
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,7 +34,14 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     fabric.set_handler(kFirstType, kLastType, this);
   }
 
+  void set_abort_note(std::function<void()> note) override { note_abort_ = std::move(note); }
+
   void answer(os::TrappedCall& call) noexcept override {
+    if (call.number == SYS_tgkill) {
+      if (note_abort_ && !os::is_in_runtime_section()) note_abort_();
+      call.result = os::make_uncaught_call(call.number, call.arguments);
+      return;
+    }
     // The runtime's own call, on a thread of the program: UCX opens a socket for a message's sake.
     const bool output = is_output(call);
     if (output || os::is_in_runtime_section()) {
@@ -103,6 +111,7 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     return true;
   }
 
+  std::function<void()> note_abort_;
   std::atomic<bool> output_written_{false};
   CallSlots slots_;
   Futexes futexes_;
@@ -140,6 +149,8 @@ Status delegate_all_threads(Delegation& delegation, bool is_origin,
       descriptor_calls.push_back({shape.number, STDERR_FILENO + 1, kLastProgramDescriptor});
     }
     for (const CallShape& shape : path_call_shapes()) calls.push_back(shape.number);
+    // Only this signal: where the C library sends another one it may have blocked all.
+    descriptor_calls.push_back({SYS_tgkill, SIGABRT, SIGABRT});
   }
   const os::TrapRules rules{managed, descriptor_calls, calls};
   return os::install_syscall_trap(rules, answer_trapped_call);

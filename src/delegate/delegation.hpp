@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 
@@ -25,6 +26,11 @@ class Delegation {
   // Whether the program has written to standard output or error on this node, past its streams'
   // buffers, since it was last asked. A load if not. Never so on the origin.
   virtual bool take_output_written() noexcept = 0;
+
+  // `note` is called before the program aborts on this node, by its own call or by the C library's
+  // (assert, a corrupt heap), on the thread that does. Set it before calls are caught. Never called
+  // on the origin.
+  virtual void set_abort_note(std::function<void()> note) = 0;
 
   // How many futex and descriptor calls this node has carried to the origin.
   struct Counts {

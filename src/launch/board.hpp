@@ -6,6 +6,7 @@
 // field             | written by                    | read by
 // state, progress   | any thread of the slot's node | launcher
 // region, waits_for | any thread of the slot's node | launcher
+// raised            | any thread of the slot's node | launcher
 // common memory     | as the layer above decides    | nodes of this host and launcher
 //
 // operation         | effect
@@ -60,6 +61,9 @@ struct alignas(64) BoardSlot {
   std::atomic<std::uint64_t> progress;
   BoardText region;     // site of the region, as in the statistics
   BoardText waits_for;  // "barrier of node 0", "page 0x7e90… from node 2", … or empty
+  // The signal that the program last sent to its own process here; 0: none. Relaxed: the launcher
+  // reads it once the process has ended.
+  std::atomic<std::int32_t> raised;
 
   void advance() noexcept { progress.fetch_add(1, std::memory_order_relaxed); }
   // Release/acquire with the launcher's read: the text set before belongs to the state.

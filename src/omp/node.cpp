@@ -75,6 +75,8 @@ void Node::on_message(const fabric::Incoming& message) {
       break;
     case kServeEndMessage:
       mailbox_.put_serve_end();
+      // exit() in a region: threads that wait leave by themselves, those that compute do not look.
+      if (regions_here_.load(std::memory_order_relaxed) != 0) services_.leave_job_soon();
       break;
     case kClaimMessage:
     case kAnswerMessage:

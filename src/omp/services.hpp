@@ -91,6 +91,9 @@ class Services {
   // On another node than the origin, whose program has ended while threads of this node were in a
   // region: this process goes, without a word.
   [[noreturn]] virtual void leave_job();
+  // The same while threads of this node may compute on, told by the handler, which may not leave
+  // itself.
+  virtual void leave_job_soon() {}
   // Ends the job on all nodes with a non-zero code. `why`: one sentence.
   [[noreturn]] virtual void abort_job(std::string_view why) = 0;
 };

@@ -78,7 +78,10 @@ void trap_futexes(FilterBuilder& filter, std::span<const AddressRange> ranges) {
   }
 }
 
-int descriptor_argument(int call) { return call == SYS_mmap ? 4 : 0; }
+int descriptor_argument(int call) {
+  if (call == SYS_tgkill) return 2;
+  return call == SYS_mmap ? 4 : 0;
+}
 
 // Falls through if not: the same call may have another rule.
 void trap_descriptor_call(FilterBuilder& filter, const DescriptorCall& call) {

@@ -31,7 +31,7 @@ struct TrappedCall {
 using TrapHandler = void (*)(TrappedCall&) noexcept;
 
 // A call that is caught when its descriptor argument (the first one; the fifth of mmap) lies within
-// first … last, or is AT_FDCWD.
+// first … last, or is AT_FDCWD. Of tgkill it is the signal.
 struct DescriptorCall {
   int number = 0;
   int first = 0;

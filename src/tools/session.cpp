@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/session.hpp"
 
+#include <signal.h>
 #include <sys/wait.h>
 
 #include <algorithm>
@@ -116,6 +117,23 @@ std::string Session::judge_end(const LocalNode& node, int status) const {
   }
   return fmt::format("node {} (process {}) {} while it was {}; the job ends", node.id.value,
                      node.process, how, board_.describe(node.id));
+}
+
+bool Session::is_programs_end(const LocalNode& node, int signal) {
+  switch (signal) {
+    case SIGABRT:
+    case SIGBUS:
+    case SIGFPE:
+    case SIGILL:
+    case SIGSEGV:
+    case SIGSYS:
+    case SIGTRAP:
+    case SIGXCPU:
+    case SIGXFSZ:
+      return true;
+    default:
+      return board_.slot(node.id).raised.load(std::memory_order_relaxed) == signal;
+  }
 }
 
 std::uint64_t Session::progress() const {

@@ -68,6 +68,9 @@ class Session {
   // Empty if the end of this node's process is as it should be, else what has happened, as a
   // sentence. `status` as from waitpid.
   std::string judge_end(const LocalNode& node, int status) const;
+  // Whether a node that was killed by this signal ended by the program's doing: a fault, an abort,
+  // or what it sent to itself. What comes from outside takes a node away from the program.
+  bool is_programs_end(const LocalNode& node, int signal);
   // The sum of all local nodes' progress.
   std::uint64_t progress() const;
   std::vector<std::string> describe() const;

@@ -231,7 +231,8 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
     if (lost.empty()) continue;
     if (WIFSIGNALED(one.status)) {
       // Nobody but us kills peers, so this is a cause and no consequence.
-      fail(kExitNodeLost, lost);
+      const bool by_itself = session_->is_programs_end(*node, WTERMSIG(one.status));
+      fail(by_itself ? outcome_of(one.status) : Outcome{kExitNodeLost}, lost);
     } else {
       const bool starting = session_->state() == SessionState::kStarting;
       suspect(node->id, starting ? kExitUsage : kExitNodeLost, lost);
@@ -325,11 +326,11 @@ void Supervisor::watch_progress(Nanos now) {
   }
 }
 
-void Supervisor::fail(int exit_code, const std::string& sentence) {
+void Supervisor::fail(Outcome outcome, const std::string& sentence) {
   if (failure_) return;
-  failure_ = {.exit_code = exit_code, .signal = 0};
+  failure_ = outcome;
   base::log_line(LogLevel::kError, "{}", sentence);
-  source_.abort(exit_code, sentence);
+  source_.abort(outcome.exit_code, sentence);
 }
 
 }  // namespace amasia::tools

@@ -98,8 +98,9 @@ class Supervisor {
   void close_session();
   void check_deadlines();
   void watch_progress(Nanos now);
-  // Ends the job with this sentence (once) and exit code.
-  void fail(int exit_code, const std::string& sentence);
+  // Ends the job with this sentence (once) and outcome.
+  void fail(Outcome outcome, const std::string& sentence);
+  void fail(int exit_code, const std::string& sentence) { fail(Outcome{exit_code}, sentence); }
   bool finished() const;
 
   SupervisorSettings settings_;

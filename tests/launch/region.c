@@ -2,8 +2,13 @@
 /* A region in which the last thread says that it is there and then does what the first argument
    says, while all others wait for it:
    stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing;
-   abort: aborts; leave: lets the first thread call _exit(5). */
+   abort: aborts; assert: says so and aborts; raise: sends itself SIGTERM;
+   kill: SIGKILL; exit, quick, _exit: ends with 7; leave: lets the first thread call _exit(5);
+   busy: computes, and lets the first thread call exit(5). */
+#undef NDEBUG  // the program asserts, however it is built
+#include <assert.h>
 #include <omp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +18,7 @@ int main(int count, char** values) {
   const char* what = count > 1 ? values[1] : "stay";
   const int locks = strcmp(what, "lock") == 0;
   const int crashes = strcmp(what, "crash") == 0;
+  const int busy = strcmp(what, "busy") == 0;
   int there = 0;
   omp_lock_t lock;
   omp_init_lock(&lock);
@@ -23,6 +29,17 @@ int main(int count, char** values) {
       __atomic_store_n(&there, 1, __ATOMIC_SEQ_CST);
       if (crashes) *(volatile int*)0 = 1;
       if (strcmp(what, "abort") == 0) abort();
+      if (strcmp(what, "assert") == 0) assert(!"so it is");
+      if (strcmp(what, "raise") == 0) raise(SIGTERM);
+      if (strcmp(what, "kill") == 0) kill(getpid(), SIGKILL);
+      if (strcmp(what, "exit") == 0) exit(7);
+      if (strcmp(what, "quick") == 0) quick_exit(7);
+      if (strcmp(what, "_exit") == 0) _exit(7);
+      if (busy) {
+        printf("computes\n");  // stays in the stream's buffer
+        __atomic_store_n(&there, 2, __ATOMIC_SEQ_CST);
+      }
+      while (busy) continue;
       for (;;) pause();
     }
     while (!__atomic_load_n(&there, __ATOMIC_SEQ_CST)) usleep(1000);
@@ -30,6 +47,8 @@ int main(int count, char** values) {
       puts("in a region");
       fflush(stdout);
       if (strcmp(what, "leave") == 0) _exit(5);
+      while (busy && __atomic_load_n(&there, __ATOMIC_SEQ_CST) != 2) usleep(1000);
+      if (busy) exit(5);
     }
     if (locks) omp_set_lock(&lock);
 #pragma omp barrier

@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import time
 
 from launcher import BUILD, LaunchTest, finish, main, processes, start, wait_until
@@ -41,17 +42,42 @@ class Regions(LaunchTest):
             process, _, nodes = self.enter("stay", nodes=3)
             os.kill(nodes[2], number)
             result = self.assert_lost(process, 2, nodes[2], f"{number.name} while it was {REGION}")
-            self.assertEqual(result.code, 125, result)
+            # What takes a node away is not the program's end; a fault is, wherever it came from.
+            expected = 125 if number == signal.SIGKILL else -number
+            self.assertEqual(result.code, expected, result)
             self.assert_nothing_left()
 
-    def test_a_node_whose_program_crashes(self):
-        for what, signal_name in (("crash", "SIGSEGV"), ("abort", "SIGABRT")):
-            began = time.monotonic()
-            result = finish(start("run", "-n2", "--threads=1", PROGRAM, what,
-                                  env=self.env(AMASIA_LIBRARY=None)), began)
-            self.assertEqual(result.code, 125, result)
-            self.assertRegex(result.err, rf"node 1 \(process \d+\) was killed by {signal_name} "
-                                         rf"while it was {REGION}; the job ends")
+    def run_region(self, what):
+        began = time.monotonic()
+        return finish(start("run", "-n2", "--threads=1", PROGRAM, what,
+                            env=self.env(AMASIA_LIBRARY=None)), began)
+
+    def run_plain(self, what):
+        return subprocess.run([PROGRAM, what], env=self.env(OMP_NUM_THREADS="2"), text=True,
+                              capture_output=True, check=False)
+
+    def test_the_programs_own_signal_on_another_node_is_that_of_the_job(self):
+        for what in ("crash", "abort", "assert", "raise", "kill"):
+            result = self.run_region(what)
+            plain = self.run_plain(what)
+            self.assertLess(plain.returncode, 0, what)
+            self.assertEqual(result.code, plain.returncode, result)
+            name = signal.Signals(-plain.returncode).name
+            said = (rf"^amasia: node 1 \(process \d+\) was killed by {name} while it was "
+                    rf"{REGION}; the job ends\n$")
+            self.assertRegex(result.err.removeprefix(plain.stderr), said)
+            self.assertTrue(result.err.startswith(plain.stderr), result)
+            self.assert_nothing_left()
+
+    def test_an_exit_on_another_node_is_that_of_the_job(self):
+        for what in ("exit", "quick", "_exit"):
+            result = self.run_region(what)
+            self.assertEqual((result.code, result.err), (7, ""), what)
+
+    def test_an_exit_ends_nodes_that_compute_and_keeps_what_they_printed(self):
+        result = self.run_region("busy")
+        self.assertEqual((result.code, result.err), (5, ""), result)
+        self.assertEqual(sorted(result.out.splitlines()), ["computes", "in a region"])
 
     def test_the_origin_killed_while_it_waits(self):
         process, _, nodes = self.enter("stay")

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // SIGSYS is how caught system calls reach us (delegate); a program that wants to report it as a
 // fatal signal, as Fortran's library does for all of them at its start, is told that it may.
-#include <csignal>
+// Signals that the program sends to itself end it on whichever node it does.
+#include <signal.h>
+#include <unistd.h>
 
+#include "omp/launch/node_process.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/real.hpp"
 
@@ -12,6 +15,14 @@ namespace amasia::omp {
 namespace {
 
 bool is_ours(int number) { return number == SIGSYS && process.catches_calls; }
+
+void note_own_signal(int number) noexcept {
+  NodeProcess* const node = process.node.load(std::memory_order_acquire);
+  if (node == nullptr || process.space.self() == base::kOrigin || number <= 0) return;
+  struct sigaction action {};
+  const bool known = sigaction(number, nullptr, &action) == 0;
+  if (known && action.sa_handler == SIG_DFL) node->note_own_signal(number);
+}
 
 }  // namespace
 }  // namespace amasia::omp
@@ -29,4 +40,17 @@ AMASIA_EXPORT int sigaction(int number, const struct sigaction* action,
 AMASIA_EXPORT sighandler_t signal(int number, sighandler_t handler) noexcept {
   static constinit Real<sighandler_t(int, sighandler_t)> real{"signal"};
   return is_ours(number) ? SIG_DFL : real(number, handler);
+}
+
+// An abort is seen as a system call, since the C library makes it inside itself (delegate).
+AMASIA_EXPORT int raise(int number) noexcept {
+  static constinit Real<int(int)> real{"raise"};
+  note_own_signal(number);
+  return real(number);
+}
+
+AMASIA_EXPORT int kill(pid_t to, int number) noexcept {
+  static constinit Real<int(pid_t, int)> real{"kill"};
+  if (to == getpid()) note_own_signal(number);
+  return real(to, number);
 }

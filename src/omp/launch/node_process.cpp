@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -28,8 +29,8 @@ namespace {
 // between managed memory and the libraries.
 constexpr Bytes kAddressGap = 4 * base::kGiB;
 constexpr int kMostArenas = 64;
-// How long the origin waits at the end for a node's statistics.
-constexpr Nanos kStatisticsTimeout = 2 * base::kSecond;
+// How long the origin waits at the end for what other nodes still have to say.
+constexpr Nanos kLastWordsTimeout = 2 * base::kSecond;
 
 // The engine's helper object of a thread, which lives from begin_help to end_help.
 struct alignas(dsm::Engine::Helping) HelpingMemory {
@@ -146,6 +147,7 @@ Status NodeProcess::connect() {
     auto source = OutputSource::redirect(*fabric_);
     if (!source.ok()) return source.error();
     source_ = std::move(source).value();
+    delegation_->set_abort_note([this] { note_own_signal(SIGABRT); });
   }
   return base::ok();
 }
@@ -360,17 +362,36 @@ void NodeProcess::end_job_from_here(int status, EndKind kind) {
   });
 }
 
+void NodeProcess::note_own_signal(int signal) {
+  slot().raised.store(signal, std::memory_order_relaxed);
+  // Not the streams' buffers: who is killed does not flush them.
+  source_->send_written();
+  source_->wait_written();
+}
+
 bool NodeProcess::ends_for_another_node() { return ending_for_another_node; }
 
 void NodeProcess::leave_job() {
+  if (leaving_.exchange(true, std::memory_order_relaxed)) {
+    for (;;) pause();
+  }
   if (wants_statistics()) {
     fabric_->send(base::kOrigin, kNodeStatistics, fabric::bytes_of(own_statistics()));
   }
   real_exit_now(0);
 }
 
+void NodeProcess::leave_job_soon() {
+  std::thread([this] {
+    os::declare_runtime_thread();
+    leave_job();
+  }).detach();
+}
+
 void NodeProcess::finish_output() {
-  if (sink_ != nullptr) sink_->finish();
+  if (sink_ == nullptr) return;
+  if (node_->in_region()) os::in_runtime_section([this] { sink_->collect(kLastWordsTimeout); });
+  sink_->finish();
 }
 
 base::NodeStatistics NodeProcess::own_statistics() const {
@@ -398,7 +419,7 @@ void NodeProcess::report_statistics() {
   job.nodes.resize(fabric_->node_count());
   job.nodes[0] = own_statistics();
   const std::uint32_t others = fabric_->node_count() - 1;
-  const Nanos deadline = os::monotonic_now() + kStatisticsTimeout;
+  const Nanos deadline = os::monotonic_now() + kLastWordsTimeout;
   for (;;) {
     const std::uint32_t told = told_.load(std::memory_order_acquire);
     const Nanos left = deadline - os::monotonic_now();

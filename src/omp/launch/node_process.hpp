@@ -71,6 +71,10 @@ class NodeProcess final : public Services,
   // The program ends itself on a node other than the origin, which then does it instead. Returns
   // only if the origin cannot be told.
   void end_job_from_here(int status, EndKind kind);
+  // The program is about to send its own process this signal, on a node other than the origin: what
+  // it has written so far is to be seen, and the launcher to know whose doing the end is. The
+  // thread that does; may block for the way to the origin and back.
+  void note_own_signal(int signal);
   // Whether the calling thread is the origin's that does so.
   static bool ends_for_another_node();
   // On the origin, one thread at a time: brings all memory here that any node has written to, for
@@ -78,7 +82,8 @@ class NodeProcess final : public Services,
   void fetch_memory();
   // The same for these runs.
   void fetch(std::span<const dsm::PageRun> runs);
-  // All output of other nodes that has arrived is in the origin's streams; for the last time.
+  // All output of other nodes that has arrived is in the origin's streams; for the last time. If
+  // the program ends in a region, what they have in their streams' buffers is asked for.
   void finish_output();
 
   Result<ManagedStack> acquire_stack() override { return team_stacks_.acquire(); }
@@ -101,6 +106,7 @@ class NodeProcess final : public Services,
   void show_wait(std::string_view what) override;
   void show_progress() override;
   [[noreturn]] void leave_job() override;
+  void leave_job_soon() override;
   [[noreturn]] void abort_job(std::string_view why) override;
 
   void engine_failed(std::string_view what) override { abort_job(what); }
@@ -156,6 +162,7 @@ class NodeProcess final : public Services,
   std::atomic<std::uint32_t> touched_told_{0};
   // Set before peers leave in order; relaxed: a loss seen a moment too early is only reported.
   std::atomic<bool> ending_{false};
+  std::atomic<bool> leaving_{false};  // relaxed: only one of those who leave matters
 };
 
 }  // namespace amasia::omp

@@ -81,6 +81,10 @@ void OutputSource::pump() {
 
 bool OutputSource::flush() {
   std::fflush(standard_);
+  return send_written();
+}
+
+bool OutputSource::send_written() {
   // Mostly there is nothing: one system call says so. What the other thread has just taken out of
   // a pipe it has noted before (acquire with drain_locked's release).
   const int pipes[] = {pipes_[0].get(), pipes_[1].get()};
@@ -120,8 +124,19 @@ void OutputSource::wait_written() {
   }
 }
 
+void OutputSource::give() {
+  os::declare_runtime_thread();
+  flush();
+  fabric_.send(base::kOrigin, kOutputGiven, fabric::bytes_of(OutputMark{}));
+}
+
 void OutputSource::on_message(const fabric::Incoming& message) {
   OutputMark mark;
+  if (message.type == kOutputWanted && message.from == base::kOrigin) {
+    // A thread of its own: the one that empties the pipes must go on while this one flushes.
+    std::thread([this] { give(); }).detach();
+    return;
+  }
   if (message.type != kOutputWritten || message.body.size() != sizeof mark) return;
   std::memcpy(&mark, message.body.data(), sizeof mark);
   answered_.store(mark.number, std::memory_order_release);
@@ -159,6 +174,11 @@ OutputSink::~OutputSink() { finish(); }
 void OutputSink::on_message(const fabric::Incoming& message) {
   static_assert(sizeof(OutputHead) == sizeof(OutputMark));
   if (message.body.size() < sizeof(OutputHead)) return;
+  if (message.type == kOutputGiven) {
+    given_.fetch_add(1, std::memory_order_release);  // partner: collect
+    os::futex_wake(given_, 1);
+    return;
+  }
   Chunk chunk{.source = message.from, .stream = {}, .type = message.type, .bytes = {}, .mark = {}};
   if (message.type == kOutputAsk) {
     std::memcpy(&chunk.mark, message.body.data(), sizeof chunk.mark);
@@ -222,6 +242,20 @@ void OutputSink::wait_written() {
     const std::uint32_t written = written_.load(std::memory_order_acquire);
     if (static_cast<std::int32_t>(target - written) <= 0) return;
     os::futex_wait(written_, written, base::kSecond);
+  }
+}
+
+void OutputSink::collect(Nanos timeout) {
+  const std::uint32_t others = fabric_.node_count() - 1;
+  for (std::uint16_t node = 1; node <= others; ++node) {
+    fabric_.send(NodeId{node}, kOutputWanted, fabric::bytes_of(OutputMark{}));
+  }
+  const Nanos deadline = os::monotonic_now() + timeout;
+  for (;;) {
+    const std::uint32_t given = given_.load(std::memory_order_acquire);
+    const Nanos left = deadline - os::monotonic_now();
+    if (given >= others || left <= 0) return;
+    os::futex_wait(given_, given, left);
   }
 }
 

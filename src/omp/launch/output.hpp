@@ -32,6 +32,10 @@ inline constexpr fabric::MessageType kOutputFlush = 0x311;
 // kOutputWritten: the answer, the same mark, when it is.
 inline constexpr fabric::MessageType kOutputAsk = 0x312;
 inline constexpr fabric::MessageType kOutputWritten = 0x313;
+// kOutputWanted: from the origin, where the program ends in a region: flush what is in buffers.
+// kOutputGiven: the answer, behind all that was written.
+inline constexpr fabric::MessageType kOutputWanted = 0x314;
+inline constexpr fabric::MessageType kOutputGiven = 0x315;
 
 enum class Stream : std::uint32_t { kStandard = 0, kError = 1 };
 inline constexpr std::size_t kStreams = 2;
@@ -75,6 +79,8 @@ class OutputSource final : public fabric::Handler {
   // a message of the same thread is behind the output at the origin. True: something was sent since
   // the last call. About 1 µs if there is none.
   bool flush();
+  // The same without what is in the buffer of stdout.
+  bool send_written();
   // Whether flush() would find something in the buffer of stdout. Some ns.
   bool has_buffered() const;
   // After flush(): returns when the origin has written what was sent. Any thread but the service
@@ -92,6 +98,7 @@ class OutputSource final : public fabric::Handler {
   void drain();
   void drain_locked(std::size_t stream);
   bool flush_pipes();
+  void give();
 
   fabric::Fabric& fabric_;
   // Read once, before globals are managed: the variable `stdout` mostly lies in the executable
@@ -122,6 +129,9 @@ class OutputSink final : public fabric::Handler {
   // Returns when all that has arrived is written. Any thread but the service thread. A load if
   // there is nothing.
   void wait_written();
+  // Asks all other nodes for what is in their streams' buffers; returns when they have sent it, or
+  // the time is over: a thread there may hold the stream. Runtime section, once.
+  void collect(Nanos timeout);
   // The same for the last time: writes begun lines as they are and ends the thread.
   void finish();
 
@@ -146,6 +156,7 @@ class OutputSink final : public fabric::Handler {
   // Chunks that arrived and that were written. Release by who adds, acquire by who compares.
   std::atomic<std::uint32_t> arrived_{0};
   std::atomic<std::uint32_t> written_{0};
+  std::atomic<std::uint32_t> given_{0};  // nodes that have answered collect()
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
