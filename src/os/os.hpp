@@ -15,6 +15,7 @@
 #include "os/network_namespace.hpp"
 #include "os/packet_socket.hpp"
 #include "os/process.hpp"
+#include "os/process_barrier.hpp"
 #include "os/random.hpp"
 #include "os/runtime_stack.hpp"
 #include "os/signals.hpp"

@@ -5,9 +5,9 @@
 set -euo pipefail
 
 build=(
-  ca-certificates ccache cmake g++-12 gcc-12 git gnuplot-nox iproute2 libfmt-dev libgtest-dev
-  libjemalloc-dev libpmix-dev libsodium-dev libucx-dev ninja-build nlohmann-json3-dev pkg-config
-  procps python3
+  ca-certificates ccache cmake g++-12 gcc-12 git gnuplot-nox iproute2 libboost-context-dev
+  libfmt-dev libgtest-dev libjemalloc-dev libpmix-dev libsodium-dev libucx-dev ninja-build
+  nlohmann-json3-dev pkg-config procps python3
   clang-19 libomp-19-dev
 )
 tests=(

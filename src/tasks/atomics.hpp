@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the concurrent cores of this layer are written against, so that the same code runs on real
+// atomics and under the explorer of interleavings (interleavings.hpp), which has its own.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "os/os.hpp"
+
+namespace amasia::tasks {
+
+// Faults that a test plants in a core, to see that the explorer finds them.
+enum class Bug {
+  kNone,
+  kPopWithoutFence,        // deque: the owner's claim may still be in its store buffer
+  kPopTakesLastFreely,     // deque: no race with thieves for the last element
+  kStealReadsAfterClaim,   // deque: the element is read when it may have been overwritten
+  kGrowthForgets,          // deque: the new array lacks an element
+  kSetLeavesLateWaiters,   // promise: list taken and word set in two steps
+  kAddWithoutLooking,      // promise: a waiter is linked over a word that is set already
+  kValueAfterSet,          // promise: waiters are let go before the value is there
+  kWorksWithoutEntering,   // finish: counts are kept by one who has not entered
+  kLeavesInTwoSteps,       // finish: the sum and the participant go one after the other
+  kOwnerIgnoresOthers,     // finish: the owner's look does not ask who else takes part
+  kSleepWithoutBarrier,    // idle workers: no barrier between announcement and last look
+  kLooksBeforeAnnouncing,  // idle workers: the last look comes first
+  kWakesWithoutRinging,    // idle workers: who is not yet asleep does not hear of it
+  kDropsClaimedWakeUp,     // idle workers: one who was claimed, and found other work, says nothing
+  kWakesWithoutClaiming,   // idle workers: two wake-ups for one worker, none for the other
+};
+
+struct RealAtomics {
+  template <typename T>
+  using Atomic = std::atomic<T>;
+  static constexpr bool has(Bug) { return false; }
+  static void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+    os::futex_wait(word, value, -1);
+  }
+  static void wake(const std::atomic<std::uint32_t>& word) { os::futex_wake(word, 1); }
+};
+
+}  // namespace amasia::tasks

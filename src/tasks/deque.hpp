@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// A growing deque of pointers: its owner pushes and pops at the bottom, thieves steal at the top.
+// Chase and Lev (SPAA 2005), with the orders of Lê, Pop, Cohen and Zappa Nardelli (PPoPP 2013).
+// Where they have fences, the accesses next to them are sequentially consistent here: on x86 these
+// are the same instructions, and ThreadSanitizer understands them.
+//
+//   field    written by                  read by
+//   top_     thieves, and the owner      all; only ever grows
+//            for the last element
+//   bottom_  the owner                   all
+//   array_   the owner, when it grows    all
+//
+//   push   owner   bottom_ + 1 once the element is in its slot
+//   pop    owner   claims bottom_ - 1 first, then looks at top_ (D1)
+//   steal  any     reads the element before it claims it (D2)
+//
+// Invariants: top_ <= bottom_ but within pop(); elements are those of slots [top_, bottom_).
+// (D1) A claim is visible before top_ is read: owner and thief cannot both miss each other.
+// (D2) Once top_ has moved on, the owner may write over the slot.
+// (D3) An array that was replaced stays readable as long as the deque: a thief may still read it,
+// and its claim decides. A deque that grew to n has arrays of n + n/2 + n/4 ...: below 2n.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/base.hpp"
+#include "tasks/atomics.hpp"
+
+namespace amasia::tasks {
+
+template <typename T, typename Atomics = RealAtomics>
+class Deque {
+ public:
+  explicit Deque(std::int64_t capacity = 256) {
+    AMASIA_CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0, "slots are found by a mask");
+    arrays_.push_back(std::make_unique<Array>(capacity));
+    array_.store(arrays_.back().get(), std::memory_order_relaxed);
+  }
+  Deque(const Deque&) = delete;
+  Deque& operator=(const Deque&) = delete;
+
+  // The owner. May allocate; nothing is ever dropped.
+  void push(T* element) {
+    const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
+    const std::int64_t top = top_.load(std::memory_order_acquire);
+    Array* array = array_.load(std::memory_order_relaxed);
+    if (bottom - top >= array->size) [[unlikely]]
+      array = grow(array, top, bottom);
+    array->slot(bottom).store(element, std::memory_order_relaxed);
+    bottom_.store(bottom + 1, std::memory_order_release);  // partner: steal()'s read of bottom_
+  }
+
+  // The owner. The newest element, or nullptr.
+  T* pop() {
+    const std::int64_t bottom = bottom_.load(std::memory_order_relaxed) - 1;
+    // Only the owner adds: what looks empty to it is empty, and costs no fence.
+    if (top_.load(std::memory_order_relaxed) > bottom) return nullptr;
+    Array* const array = array_.load(std::memory_order_relaxed);
+    if (Atomics::has(Bug::kPopWithoutFence)) {
+      bottom_.store(bottom, std::memory_order_release);
+    } else {
+      bottom_.store(bottom, std::memory_order_seq_cst);  // D1; partner: steal()
+    }
+    std::int64_t top = top_.load(std::memory_order_seq_cst);
+    if (top > bottom) {
+      bottom_.store(bottom + 1, std::memory_order_relaxed);
+      return nullptr;
+    }
+    T* element = array->slot(bottom).load(std::memory_order_relaxed);
+    if (top == bottom) {  // the last one: a race with thieves for top_
+      const bool won = top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst,
+                                                    std::memory_order_relaxed);
+      if (!won && !Atomics::has(Bug::kPopTakesLastFreely)) element = nullptr;
+      bottom_.store(bottom + 1, std::memory_order_relaxed);
+    }
+    return element;
+  }
+
+  // Any thread. The oldest element, or nullptr where there is none or another thread was quicker;
+  // `*lost` says which.
+  T* steal(bool* lost = nullptr) {
+    if (lost != nullptr) *lost = false;
+    std::int64_t top = top_.load(std::memory_order_seq_cst);
+    const std::int64_t bottom = bottom_.load(std::memory_order_seq_cst);  // D1; partner: pop()
+    if (top >= bottom) return nullptr;
+    Array* const array = array_.load(std::memory_order_acquire);
+    T* element = nullptr;
+    if (!Atomics::has(Bug::kStealReadsAfterClaim)) {  // D2
+      element = array->slot(top).load(std::memory_order_relaxed);
+    }
+    if (!top_.compare_exchange_strong(top, top + 1, std::memory_order_seq_cst,
+                                      std::memory_order_relaxed)) {
+      if (lost != nullptr) *lost = true;
+      return nullptr;
+    }
+    if (Atomics::has(Bug::kStealReadsAfterClaim)) {
+      element = array->slot(top).load(std::memory_order_relaxed);
+    }
+    return element;
+  }
+
+  // Any thread; true at some moment of the call. For others than the owner only a hint.
+  bool empty() const {
+    return top_.load(std::memory_order_acquire) >= bottom_.load(std::memory_order_acquire);
+  }
+
+ private:
+  struct Array {
+    explicit Array(std::int64_t size_in)
+        : size(size_in),
+          slots(std::make_unique<typename Atomics::template Atomic<T*>[]>(
+              static_cast<std::size_t>(size_in))) {}
+    typename Atomics::template Atomic<T*>& slot(std::int64_t index) {
+      return slots[static_cast<std::size_t>(index & (size - 1))];
+    }
+    const std::int64_t size;
+    const std::unique_ptr<typename Atomics::template Atomic<T*>[]> slots;
+  };
+
+  [[gnu::noinline]] Array* grow(Array* from, std::int64_t top, std::int64_t bottom) {
+    arrays_.push_back(std::make_unique<Array>(from->size * 2));  // D3
+    Array* const to = arrays_.back().get();
+    const std::int64_t first = Atomics::has(Bug::kGrowthForgets) ? top + 1 : top;
+    for (std::int64_t index = first; index < bottom; ++index) {
+      T* const element = from->slot(index).load(std::memory_order_relaxed);
+      to->slot(index).store(element, std::memory_order_relaxed);
+    }
+    array_.store(to, std::memory_order_release);  // partner: steal()
+    return to;
+  }
+
+  // Thieves write top_, the owner bottom_: on lines of their own.
+  alignas(64) typename Atomics::template Atomic<std::int64_t> top_{0};
+  alignas(64) typename Atomics::template Atomic<std::int64_t> bottom_{0};
+  typename Atomics::template Atomic<Array*> array_{nullptr};
+  std::vector<std::unique_ptr<Array>> arrays_;  // the owner's
+};
+
+}  // namespace amasia::tasks
