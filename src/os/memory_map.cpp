@@ -56,6 +56,14 @@ int unmap(std::uintptr_t address, Bytes size) noexcept {
   return ::munmap(as_pointer(address), size) == 0 ? 0 : errno;
 }
 
+int guard_page(void* address) noexcept {
+  constexpr int kInstallGuard = 102;  // MADV_GUARD_INSTALL, which older headers lack
+  if (advise(reinterpret_cast<std::uintptr_t>(address), base::kPageSize, kInstallGuard) == 0) {
+    return 0;
+  }
+  return ::mprotect(address, base::kPageSize, PROT_NONE) == 0 ? 0 : errno;
+}
+
 void populate_pages(void* address, Bytes size) noexcept {
   static_cast<void>(::madvise(address, size, MADV_POPULATE_WRITE));
 }

@@ -33,6 +33,9 @@ int drop_pages(std::uintptr_t address, Bytes size) noexcept;
 // Maps all pages writable at once, which costs less than a fault for each (MADV_POPULATE_WRITE,
 // Linux 5.14). A hint.
 void populate_pages(void* address, Bytes size) noexcept;
+// Makes the page at `address` one that may not be touched; its content is lost. Where the kernel
+// can (Linux 6.13) that costs no mapping of its own, of which a process may have 65530.
+int guard_page(void* address) noexcept;
 // Frees the file's content below the mapping too (MADV_REMOVE), which reads as zero afterwards.
 int remove_pages(std::uintptr_t address, Bytes size) noexcept;
 // How much of a memory file's content takes memory, swapped out or not.

@@ -54,6 +54,9 @@ class IdleWorkers {
     }
   }
 
+  bool is_idle(std::uint32_t worker) const {
+    return (idle_[worker / 64].load(std::memory_order_seq_cst) & bit_of(worker)) != 0;
+  }
   // Whether any worker has announced itself: what who makes work looks at first.
   bool any() const {
     for (std::uint32_t group = 0; group < groups_; ++group) {

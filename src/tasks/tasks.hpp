@@ -4,7 +4,8 @@
 //
 //   deque, waiter_list, finish_count, idle_workers   the concurrent cores; each explored over all
 //                                                    interleavings (interleavings.hpp)
-//   fiber, stack_pool                                stacks, and switching between them
+//   fiber, stack_pool, block_pool                    stacks, and switching; memory of tasks
+//   scheduler, scope, api                            workers; what the public header calls
 // Invariants: no task is dropped; a wait never blocks a worker's thread; a worker sleeps only when
 // there is nothing that it may run.
 #pragma once
@@ -12,4 +13,5 @@
 #include "tasks/deque.hpp"
 #include "tasks/finish_count.hpp"
 #include "tasks/idle_workers.hpp"
+#include "tasks/scheduler.hpp"
 #include "tasks/waiter_list.hpp"

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parallel loops. Included by <amasia/tasks.hpp>.
+#pragma once
+
+#include <algorithm>
+
+#include "amasia/tasks.hpp"
+
+namespace amasia::tasks {
+namespace detail {
+
+// The tiles of a range, numbered in row-major order.
+template <std::size_t kDimensions>
+struct Tiles {
+  range<kDimensions> space;
+  std::array<std::ptrdiff_t, kDimensions> counts{};
+  std::ptrdiff_t total = 1;
+
+  explicit Tiles(range<kDimensions> over) : space(over) {
+    constexpr std::size_t kLast = kDimensions - 1;
+    for (std::size_t d = 0; d < kDimensions; ++d) {
+      const std::ptrdiff_t extent = std::max<std::ptrdiff_t>(0, space.high[d] - space.low[d]);
+      if (space.tile[d] <= 0) space.tile[d] = d == kLast ? chosen(extent) : 1;
+      counts[d] = (extent + space.tile[d] - 1) / space.tile[d];
+      total *= counts[d];
+    }
+  }
+  // Small enough to share evenly, and in several dimensions at most a row.
+  static std::ptrdiff_t chosen(std::ptrdiff_t extent) {
+    if (kDimensions > 1) return std::clamp<std::ptrdiff_t>(extent, 1, 1024);
+    return std::max<std::ptrdiff_t>(1, extent / (64 * static_cast<std::ptrdiff_t>(worker_count())));
+  }
+
+  template <typename Body>
+  void run(std::ptrdiff_t number, Body& body) const {
+    std::array<std::ptrdiff_t, kDimensions> low, high;
+    for (std::size_t d = kDimensions; d-- > 0;) {
+      low[d] = space.low[d] + number % counts[d] * space.tile[d];
+      high[d] = std::min(low[d] + space.tile[d], space.high[d]);
+      number /= counts[d];
+    }
+    if constexpr (kDimensions == 1) {
+      for (std::ptrdiff_t i = low[0]; i < high[0]; ++i) body(i);
+    } else if constexpr (kDimensions == 2) {
+      for (std::ptrdiff_t i = low[0]; i < high[0]; ++i) {
+        for (std::ptrdiff_t j = low[1]; j < high[1]; ++j) body(i, j);
+      }
+    } else {
+      for (std::ptrdiff_t i = low[0]; i < high[0]; ++i) {
+        for (std::ptrdiff_t j = low[1]; j < high[1]; ++j) {
+          for (std::ptrdiff_t k = low[2]; k < high[2]; ++k) body(i, j, k);
+        }
+      }
+    }
+  }
+};
+
+// Gives half of what is left away whenever nothing is there for others to take (lazy binary
+// splitting, Tzannes et al., PPoPP 2010): without thieves a loop costs the logarithm in tasks.
+template <typename Loop>
+void run_tiles(const Loop& loop, std::ptrdiff_t first, std::ptrdiff_t last) {
+  while (first < last) {
+    if (last - first > 1 && wants_tasks()) {
+      const std::ptrdiff_t middle = first + (last - first) / 2;
+      async([loop, middle, last] { run_tiles(loop, middle, last); });
+      last = middle;
+    } else {
+      if (stop_requested()) return;
+      loop->tiles.run(first, loop->body);
+      ++first;
+    }
+  }
+}
+
+template <std::size_t kDimensions, typename Body>
+struct Loop {
+  Tiles<kDimensions> tiles;
+  Body body;
+};
+
+}  // namespace detail
+
+// body(i), body(i, j) or body(i, j, k) for all of the range, in any order, by any worker; waits.
+template <std::size_t kDimensions, typename Body>
+void forasync(const range<kDimensions>& over, Body&& body, const where& at = where::current()) {
+  static_assert(kDimensions >= 1 && kDimensions <= 3, "loops have one to three dimensions");
+  detail::Loop<kDimensions, std::decay_t<Body>&> loop{detail::Tiles<kDimensions>(over), body};
+  finish([&] { detail::run_tiles(&loop, 0, loop.tiles.total); }, at);
+}
+template <typename Body>
+void forasync(std::ptrdiff_t low, std::ptrdiff_t high, Body&& body,
+              const where& at = where::current()) {
+  forasync(range<1>{{low}, {high}, {}}, std::forward<Body>(body), at);
+}
+
+// The same without waiting: nothing of it runs in the caller. The body is copied once.
+template <std::size_t kDimensions, typename Body>
+future<void> forasync_future(const range<kDimensions>& over, Body&& body) {
+  static_assert(kDimensions >= 1 && kDimensions <= 3, "loops have one to three dimensions");
+  using Shared = detail::Loop<kDimensions, std::decay_t<Body>>;
+  auto loop =
+      std::make_shared<Shared>(Shared{detail::Tiles<kDimensions>(over), std::forward<Body>(body)});
+  return finish_future([&] { async([loop] { detail::run_tiles(loop, 0, loop->tiles.total); }); });
+}
+
+}  // namespace amasia::tasks

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// The workers. Included by <amasia/tasks.hpp>.
+#pragma once
+
+#include "amasia/tasks.hpp"
+
+namespace amasia::tasks {
+
+struct options {
+  unsigned workers = 0;  // 0: as many as the process may use cores
+  std::size_t stack_bytes = 256 * 1024;
+  // When all workers sleep and tasks wait, which only another thread could end: says who waits for
+  // what, and calls on_deadlock or, if there is none, aborts. In builds without NDEBUG.
+#ifdef NDEBUG
+  bool detect_deadlock = false;
+#else
+  bool detect_deadlock = true;
+#endif
+  std::function<void(const std::string& report)> on_deadlock;
+};
+
+struct worker_statistics {
+  std::uint64_t run = 0;        // tasks that it ran
+  std::uint64_t spawned = 0;    // that were created on it
+  std::uint64_t stolen = 0;     // that it took from other workers
+  std::uint64_t suspended = 0;  // waits on it that stopped a stack
+  std::uint64_t slept = 0;      // how often it went to sleep
+  std::int64_t idle_ns = 0;     // without work, asleep or searching
+};
+
+namespace detail {
+class Scheduler;
+}
+
+// A set of workers: threads that live as long as it does, and the thread that calls run().
+class AMASIA_TASKS_API runtime {
+ public:
+  explicit runtime(options chosen = {});
+  ~runtime();
+  runtime(const runtime&) = delete;
+  runtime& operator=(const runtime&) = delete;
+
+  // The caller's thread is a worker until the body and all tasks that were created in it are over.
+  // Returns what the body returned; throws as finish() does. One call at a time; not in a task.
+  template <typename Body>
+  auto run(Body&& body, const where& at = where::current()) {
+    using T = std::invoke_result_t<Body&>;
+    if constexpr (std::is_void_v<T>) {
+      run_root([&] { finish(body, at); });
+    } else {
+      std::optional<T> result;
+      run_root([&] { finish([&] { result.emplace(body()); }, at); });
+      return std::move(*result);
+    }
+  }
+
+  // Exact when nothing runs.
+  std::vector<worker_statistics> statistics() const;
+
+ private:
+  void run_root(const std::function<void()>& root);
+  std::unique_ptr<detail::Scheduler> scheduler_;
+};
+
+// With workers of its own, for one call.
+template <typename Body>
+auto run(Body&& body, const where& at = where::current()) {
+  runtime once;
+  return once.run(std::forward<Body>(body), at);
+}
+
+}  // namespace amasia::tasks

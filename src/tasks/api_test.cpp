@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// The interface on real workers: each test with one, two and four of them.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <thread>
+
+#include "amasia/tasks.hpp"
+
+namespace amasia::tasks {
+namespace {
+
+class Tasks : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime workers{{.workers = GetParam()}};
+};
+INSTANTIATE_TEST_SUITE_P(Workers, Tasks, ::testing::Values(1u, 2u, 4u));
+
+long fib_finish(int n) {
+  if (n < 2) return n;
+  long a = 0, b = 0;
+  finish([&] {
+    async([&] { a = fib_finish(n - 1); });
+    b = fib_finish(n - 2);
+  });
+  return a + b;
+}
+
+long fib_future(int n) {
+  if (n < 2) return n;
+  const auto a = async_future([n] { return fib_future(n - 1); });
+  const long b = fib_future(n - 2);
+  return a.get() + b;
+}
+
+TEST_P(Tasks, FibByFinishAndByFutures) {
+  EXPECT_EQ(workers.run([] { return fib_finish(20); }), 6765);
+  EXPECT_EQ(workers.run([] { return fib_future(20); }), 6765);
+}
+
+TEST_P(Tasks, RunsAgainAndAgain) {
+  for (int round = 0; round < 50; ++round) {
+    EXPECT_EQ(workers.run([&] { return async_future([&] { return round; }).get(); }), round);
+  }
+}
+
+// All of them exist before the first is run, on one worker; the original dropped what did not fit.
+TEST_P(Tasks, AMillionOutstanding) {
+  constexpr int kTasks = 1'000'000;
+  std::atomic<int> ran{0};
+  workers.run([&] {
+    finish([&] {
+      for (int n = 0; n < kTasks; ++n) {
+        async([&] { ran.fetch_add(1, std::memory_order_relaxed); });
+      }
+    });
+    EXPECT_EQ(ran.load(), kTasks);
+  });
+}
+
+TEST_P(Tasks, StatisticsAddUp) {
+  workers.run([] {
+    for (int n = 0; n < 1000; ++n) async([] { async([] {}); });
+  });
+  std::uint64_t run = 0, spawned = 0;
+  for (const worker_statistics& one : workers.statistics()) {
+    run += one.run;
+    spawned += one.spawned;
+  }
+  EXPECT_EQ(spawned, 2000u);
+  EXPECT_EQ(run, 2001u);  // and the body of run()
+}
+
+TEST_P(Tasks, FinishWaitsForTasksOfTasks) {
+  std::atomic<int> ended{0};
+  workers.run([&] {
+    finish([&] {
+      for (int n = 0; n < 10; ++n) {
+        async([&] {
+          async([&] {
+            yield();
+            async([&] { ended.fetch_add(1); });
+          });
+        });
+      }
+    });
+    EXPECT_EQ(ended.load(), 10);
+  });
+}
+
+// Deeper than any stack: what waits is suspended where its stack ends.
+long nested(int depth) {
+  long below = 0;
+  if (depth == 0) return 0;
+  finish([&] { async([&, depth] { below = nested(depth - 1); }); });
+  return below + 1;
+}
+TEST_P(Tasks, DeepNesting) {
+  EXPECT_EQ(workers.run([] { return nested(20'000); }), 20'000);
+}
+
+// Every one of them holds a stack while the value is not there.
+TEST_P(Tasks, ManySuspendedTasks) {
+  constexpr int kTasks = 5000;
+  std::atomic<long> sum{0};
+  workers.run([&] {
+    promise<int> value;
+    const future<int> awaited = value.get_future();
+    async([&value] { value.put(3); });  // first in, last out
+    for (int n = 0; n < kTasks; ++n) async([&sum, awaited] { sum.fetch_add(awaited.get()); });
+    awaited.wait();
+  });
+  EXPECT_EQ(sum.load(), 3L * kTasks);
+}
+
+// The original deadlocked.
+TEST_P(Tasks, AsyncAndYieldAndWait) {
+  workers.run([] {
+    std::atomic<bool> flag{false};
+    const auto patient = async_future([&] {
+      while (!flag.load()) yield();
+      return 1;
+    });
+    async([&] {
+      for (int n = 0; n < 3; ++n) yield();
+      flag.store(true);
+    });
+    EXPECT_EQ(patient.get(), 1);
+  });
+}
+
+TEST_P(Tasks, AWaitDoesNotRunWhatWaitsForItsOwnEnd) {
+  // The task below waits for what its creator puts after the finish: done within that wait, on the
+  // same stack, it would never end.
+  workers.run([] {
+    promise<int> later;
+    async([awaited = later.get_future()] { EXPECT_EQ(awaited.get(), 5); });
+    finish([] { async([] {}); });
+    later.put(5);
+  });
+}
+
+TEST_P(Tasks, ExceptionsTravel) {
+  EXPECT_THROW(workers.run([] { throw std::out_of_range("of the body"); }), std::out_of_range);
+  workers.run([] {
+    const auto bad = async_future([]() -> int { throw std::domain_error("of a task"); });
+    EXPECT_THROW(bad.get(), std::domain_error);
+    EXPECT_THROW(bad.get(), std::domain_error);
+    std::atomic<int> others{0};
+    EXPECT_THROW(finish([&] {
+                   for (int n = 0; n < 10; ++n) {
+                     async([&, n] {
+                       if (n == 3) throw std::length_error("of one of many");
+                       others.fetch_add(1);
+                     });
+                   }
+                 }),
+                 std::length_error);
+    EXPECT_EQ(others.load(), 9);
+    EXPECT_THROW(finish_future([] { async([] { throw std::range_error("later"); }); }).get(),
+                 std::range_error);
+  });
+}
+
+TEST_P(Tasks, WaitsInsideOfCatchBlocks) {
+  workers.run([] {
+    for (int n = 0; n < 20; ++n) {
+      async([n] {
+        try {
+          throw n;
+        } catch (int caught) {
+          yield();
+          try {
+            throw caught + 100;
+          } catch (int inner) {
+            yield();
+            EXPECT_EQ(inner, n + 100);
+          }
+          EXPECT_EQ(caught, n);
+          EXPECT_NE(std::current_exception(), nullptr);
+        }
+        EXPECT_EQ(std::current_exception(), nullptr);
+      });
+    }
+  });
+}
+
+TEST_P(Tasks, PromisesBreakAndTakeOneValue) {
+  workers.run([] {
+    future<int> orphan;
+    {
+      promise<int> never;
+      orphan = never.get_future();
+      async([orphan] { EXPECT_THROW(orphan.get(), broken_promise); });
+    }
+    EXPECT_THROW(orphan.get(), broken_promise);
+    promise<void> once;
+    once.put();
+    EXPECT_THROW(once.put(), std::logic_error);
+    once.get_future().get();
+  });
+}
+
+TEST_P(Tasks, AsyncAwait) {
+  workers.run([] {
+    promise<int> a, b;
+    std::atomic<int> order{0};
+    const auto sum = async_await_future(
+        [&, x = a.get_future(), y = b.get_future()] {
+          EXPECT_EQ(order.load(), 2);
+          return x.get() + y.get();
+        },
+        a.get_future(), b.get_future());
+    async_await([&, sum] { EXPECT_EQ(sum.get(), 42); }, sum);
+    async([&] {
+      order.fetch_add(1);
+      b.put(40);
+      order.fetch_add(1);
+      a.put(2);
+    });
+    EXPECT_EQ(sum.get(), 42);
+  });
+}
+
+future<int> add_slowly(future<int> a, future<int> b) { co_return co_await a + co_await b; }
+future<void> fails(future<int> a) {
+  co_await a;
+  throw std::underflow_error("in a coroutine");
+}
+TEST_P(Tasks, Coroutines) {
+  workers.run([] {
+    promise<int> late;
+    const auto sum = add_slowly(late.get_future(), async_future([] { return 2; }));
+    const auto bad = fails(late.get_future());
+    async([&] { late.put(5); });
+    EXPECT_EQ(sum.get(), 7);
+    EXPECT_THROW(bad.get(), std::underflow_error);
+  });
+}
+
+TEST_P(Tasks, OtherThreadsPutAndWait) {
+  promise<int> from_outside, to_outside;
+  std::thread other([&] {
+    from_outside.put(1);
+    EXPECT_EQ(to_outside.get_future().get(), 2);
+  });
+  workers.run([&] {
+    const int value = from_outside.get_future().get();
+    to_outside.put(value + 1);
+  });
+  other.join();
+}
+
+TEST_P(Tasks, ParallelLoops) {
+  for (const std::ptrdiff_t tile : {0, 1, 7, 1000}) {
+    std::vector<std::atomic<int>> times(1001);
+    workers.run([&] {
+      forasync(range<1>{{1}, {1001}, {tile}},
+               [&](std::ptrdiff_t i) { times[static_cast<std::size_t>(i)].fetch_add(1); });
+    });
+    EXPECT_EQ(times[0].load(), 0);
+    for (std::size_t i = 1; i <= 1000; ++i) ASSERT_EQ(times[i].load(), 1);
+  }
+  workers.run([&] {
+    std::vector<std::atomic<int>> cells(5 * 6 * 7);
+    const auto cell = [](auto i, auto j, auto k) {
+      return static_cast<std::size_t>((i * 6 + j) * 7 + k);
+    };
+    forasync(range<3>{{0, 0, 0}, {5, 6, 7}, {2, 4, 3}},
+             [&](auto i, auto j, auto k) { cells[cell(i, j, k)].fetch_add(1); });
+    const auto again = forasync_future(range<2>{{0, 0}, {5, 6}, {}}, [&](auto i, auto j) {
+      for (int k = 0; k < 7; ++k) cells[cell(i, j, k)].fetch_add(1);
+    });
+    again.get();
+    for (const auto& times : cells) EXPECT_EQ(times.load(), 2);
+    forasync(3, 3, [](std::ptrdiff_t) { ADD_FAILURE() << "an empty range"; });
+    EXPECT_THROW(forasync(0, 9,
+                          [](std::ptrdiff_t i) {
+                            if (i == 4) throw i;
+                          }),
+                 std::ptrdiff_t);
+  });
+}
+
+TEST_P(Tasks, StoppedScopesDoNotBeginTasks) {
+  workers.run([] {
+    std::stop_source source;
+    std::atomic<int> ran{0};
+    future<int> skipped;
+    finish(source.get_token(), [&] {
+      async([&] { EXPECT_FALSE(stop_requested()); });
+      finish([&] { async([&] { ran.fetch_add(1); }); });
+      source.request_stop();
+      EXPECT_TRUE(stop_requested());
+      skipped = async_future([&] { return ran.fetch_add(1); });
+      finish([&] { async([&] { ran.fetch_add(1); }); });  // inherited
+    });
+    EXPECT_EQ(ran.load(), 1);
+    EXPECT_THROW(skipped.get(), cancelled);
+    finish([&] { async([&] { ran.fetch_add(1); }); });  // outside of it
+    EXPECT_EQ(ran.load(), 2);
+  });
+}
+
+TEST_P(Tasks, MisuseIsTold) {
+  EXPECT_THROW(async([] {}), std::logic_error);
+  EXPECT_THROW(yield(), std::logic_error);
+  EXPECT_THROW(finish([] {}), std::logic_error);
+  workers.run([&] { EXPECT_THROW(workers.run([] {}), std::logic_error); });
+}
+
+// Suspended in every way at once, by chance, for ThreadSanitizer.
+TEST_P(Tasks, AMixtureUnderLoad) {
+  std::atomic<long> sum{0};
+  workers.run([&] {
+    for (int round = 0; round < 200; ++round) {
+      auto value = std::make_shared<promise<int>>();
+      const auto awaited = value->get_future();
+      for (int n = 0; n < 4; ++n) {
+        async([&sum, awaited] { sum.fetch_add(awaited.get()); });
+        async_await([&sum, awaited] { sum.fetch_add(awaited.get()); }, awaited);
+      }
+      async([value] {
+        yield();
+        value->put(1);
+      });
+      if (round % 8 == 0) finish([] { async([] { yield(); }); });
+    }
+  });
+  EXPECT_EQ(sum.load(), 1600);
+}
+
+// Returns only if all workers sleep while they have nothing to do.
+TEST_P(Tasks, IdleWorkersSleep) {
+  workers.run([] {});
+  const auto all_slept = [&] {
+    const auto counts = workers.statistics();
+    return std::all_of(counts.begin() + 1, counts.end(),
+                       [](const worker_statistics& one) { return one.slept > 0; });
+  };
+  while (!all_slept()) std::this_thread::yield();
+}
+
+TEST(Deadlock, IsReportedWithWhoWaits) {
+  std::string report;
+  promise<int>* stuck = nullptr;
+  runtime workers(
+      {.workers = 2, .detect_deadlock = true, .on_deadlock = [&](const std::string& text) {
+         report = text;
+         stuck->put(1);  // from within a worker: the program goes on
+       }});
+  workers.run([&] {
+    promise<int> never;
+    stuck = &never;
+    finish([&] { async([awaited = never.get_future()] { awaited.wait(); }); });
+  });
+  EXPECT_NE(report.find("deadlock: no task can run, and "), std::string::npos) << report;
+  EXPECT_NE(report.find("waits for a future at "), std::string::npos) << report;
+  EXPECT_NE(report.find("waits in finish at "), std::string::npos) << report;
+  EXPECT_NE(report.find("api_test.cpp:"), std::string::npos) << report;
+}
+
+}  // namespace
+}  // namespace amasia::tasks

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// A finish scope: the tasks that somebody waits for together.
+#pragma once
+
+#include <atomic>
+#include <exception>
+#include <stop_token>
+
+#include "amasia/tasks/detail.hpp"
+#include "tasks/finish_count.hpp"
+
+namespace amasia::tasks::detail {
+
+class Scheduler;
+
+//   field       written by                      read by
+//   count       participants                    participants; see finish_count.hpp
+//   error       the first whose task failed     who ends the scope
+//   ended       who opens the scope             who ends it
+//   the rest    who opens the scope             all
+struct Scope {
+  Scope(Scheduler* of, Scope* around, std::stop_token stop_in)
+      : scheduler(of), parent(around), stop(std::move(stop_in)), may_stop(stop.stop_possible()) {}
+
+  FinishCount<> count;
+  Scheduler* const scheduler;
+  Scope* const parent;
+  const std::stop_token stop;
+  const bool may_stop;
+  std::atomic<bool> failed{false};
+  std::exception_ptr error;
+  // Exactly one is set: the strand that waits, or what is made ready (a detached scope).
+  Task* waiting = nullptr;
+  FutureState* ended = nullptr;
+};
+
+// What one strand of execution has not settled of the scope that it works for.
+struct Participation {
+  Scope* scope = nullptr;
+  std::int64_t net = 0;
+};
+
+}  // namespace amasia::tasks::detail
