@@ -16,7 +16,7 @@ struct options {
 #else
   bool detect_deadlock = true;
 #endif
-  std::function<void(const std::string& report)> on_deadlock;
+  std::function<void(const std::string& report)> on_deadlock = {};
 };
 
 struct worker_statistics {

@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs the tasks library, and builds and runs the example of docs/tasks.md against it: with
+pkg-config and with CMake. The page's text is the example's."""
+
+import argparse
+import os
+import pathlib
+import shlex
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+EXAMPLE = HERE / "package" / "example.cpp"
+OPTIONS = argparse.Namespace()
+
+
+def output_of(*command, **keywords):
+    return subprocess.run([str(word) for word in command], check=True, capture_output=True,
+                          text=True, timeout=120, **keywords).stdout
+
+
+class Installed(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.root = pathlib.Path(cls.folder.name)
+        cls.prefix = cls.root / "prefix"
+        output_of("cmake", "--install", OPTIONS.build, "--component", "tasks",
+                  "--prefix", cls.prefix)
+        cls.libraries = next(cls.prefix.rglob("libamasia-tasks.so")).parent
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def check(self, program):
+        said = output_of(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
+        self.assertEqual(sorted(said.splitlines()),
+                         ["a task failed", "sum 4999950000", "twice 9999900000"])
+
+    def test_with_pkg_config(self):
+        flags = output_of("pkg-config", f"--define-variable=prefix={self.prefix}", "--cflags",
+                          "--libs", "amasia-tasks",
+                          env={**os.environ,
+                               "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")})
+        program = self.root / "with_pkg_config"
+        output_of(OPTIONS.compiler, "-O1", "-Wall", "-Wextra", "-Werror", EXAMPLE, "-o", program,
+                  *shlex.split(flags))
+        self.check(program)
+
+    def test_with_cmake(self):
+        build = self.root / "with_cmake"
+        output_of("cmake", "-G", "Ninja", "-S", HERE / "package", "-B", build,
+                  f"-DCMAKE_PREFIX_PATH={self.prefix}", f"-DCMAKE_CXX_COMPILER={OPTIONS.compiler}")
+        output_of("cmake", "--build", build)
+        self.check(build / "example")
+
+    def test_the_page_shows_the_example(self):
+        code = EXAMPLE.read_text().split("\n", 1)[1]
+        self.assertIn(code, (HERE.parent.parent / "docs" / "tasks.md").read_text())
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--compiler", required=True)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])
