@@ -11,7 +11,7 @@ build=(
   clang-19 libomp-19-dev
 )
 tests=(
-  gfortran-12 openmpi-bin libopenmpi-dev ucx-utils
+  gfortran-12 libtbb-dev openmpi-bin libopenmpi-dev ucx-utils
   # Programs of Debian that use OpenMP (tests/packages).
   andi cd-hit clustalo fasttree gettext graphicsmagick imagemagick-6.q16 jpegqs kalign muscle par2
   phylonium pngquant primecount sox sumaclust
