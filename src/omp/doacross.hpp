@@ -5,19 +5,15 @@
 // docs/protocols/work_sharing.md has the message.
 //
 // field              | written by                           | guarded by
-// loops_, region_,   | threads that begin and end loops,    | mutex_
-// ended_             | handler                              |
-// Loop::posted       | threads that post, handler           | atomic: release; partner: who waits
+// table_             | threads that begin and end loops,    | mutex_
+//                    | handler                              |
+// PostLoop's bits    | threads that post, handler           | atomic: release; partner: who waits
 // D1 The mutex is held on native stacks only, never across a send or a wait, and nothing managed is
 //    touched under it.
-// D2 A node's threads leave loops in the order of their numbers. So loops below ended_ have been
-//    left by all, and news of them is dropped.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <mutex>
 #include <span>
 
@@ -25,6 +21,7 @@
 #include "fabric/fabric.hpp"
 #include "loops/loops.hpp"
 #include "omp/frame.hpp"
+#include "omp/post_table.hpp"
 
 namespace amasia::omp {
 
@@ -51,20 +48,17 @@ class Doacross final : public fabric::Handler {
   void on_message(const fabric::Incoming& message) override;
 
  private:
-  struct Loop;
   struct PostBody;
 
-  Loop* loop_of(std::uint32_t region, std::uint64_t number, std::uint64_t length);  // under mutex_
-  [[gnu::noinline]] Loop* open(const Team& team, std::uint64_t number,
-                               std::span<const loops::Space> nest);
+  [[gnu::noinline]] PostLoop* open(const Team& team, std::uint64_t number,
+                                   std::span<const loops::Space> nest);
   [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
+  void lack_memory(std::uint64_t length);
   [[gnu::noinline]] void tell_others(const Team& team, const PostBody& post);
 
   Node& node_;
   std::mutex mutex_;
-  std::uint32_t region_ = 0;  // whose loops loops_ holds
-  std::uint64_t ended_ = 0;
-  std::map<std::uint64_t, std::unique_ptr<Loop>> loops_;
+  PostTable table_;
 };
 
 }  // namespace amasia::omp

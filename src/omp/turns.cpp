@@ -18,50 +18,20 @@ struct Turns::TurnBody {
   std::uint64_t iteration;
 };
 
-struct Turns::Loop {
-  // The ordered parts of all iterations below are over, as far as this node was told.
-  std::atomic<std::uint64_t> turn{0};
-  std::uint32_t threads_here = 0;  // of the node that have begun the loop and not ended it
-  std::uint32_t threads_to_come = 0;
-  bool begun = false;
-};
-
 Turns::Turns(Node& node) : node_(node) {
   node_.fabric().set_handler(kTurnMessage, kTurnMessage, this);
 }
 
 Turns::~Turns() = default;
 
-Turns::Loop& Turns::loop_of(std::uint32_t region, std::uint64_t number) {
-  if (region != region_) {
-    // Regions come one after the other; what is left of the last one was cancelled.
-    AMASIA_CHECK(region > region_, "no turn of an earlier region is under way");
-    loops_.clear();
-    region_ = region;
-  }
-  std::unique_ptr<Loop>& loop = loops_[number];
-  if (loop == nullptr) loop = std::make_unique<Loop>();
-  return *loop;
-}
-
-Turns::Loop* Turns::open(const Team& team, std::uint64_t number) {
+OrderedLoop* Turns::open(const Team& team, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  Loop& loop = loop_of(team.region(), number);
-  if (!loop.begun) {
-    loop.begun = true;
-    loop.threads_to_come = team.local_size();
-  }
-  AMASIA_CHECK(loop.threads_to_come > 0, "each thread of the node begins a loop once");
-  --loop.threads_to_come;
-  ++loop.threads_here;
-  return &loop;
+  return &table_.open(team.region(), number, team.local_size());
 }
 
 void Turns::close(const Team& team, std::uint64_t number) {
   const std::lock_guard lock(mutex_);
-  Loop& loop = loop_of(team.region(), number);
-  AMASIA_CHECK(loop.threads_here > 0, "each thread of the node ends a loop once");
-  if (--loop.threads_here == 0 && loop.threads_to_come == 0) loops_.erase(number);
+  table_.close(team.region(), number);
 }
 
 void Turns::begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule) {
@@ -100,7 +70,7 @@ bool Turns::next(ThreadFrame& frame, loops::Iterations& range) {
 void Turns::enter(ThreadFrame& frame) {
   ThreadLoop& loop = frame.loop;
   if (!loop.ordered || !loop.has_turn_to_pass) return;
-  const std::atomic<std::uint64_t>& turn = static_cast<Loop*>(loop.slot)->turn;
+  const std::atomic<std::uint64_t>& turn = static_cast<OrderedLoop*>(loop.slot)->turn;
   const std::uint64_t mine = loop.chunk.begin;
   const auto has_come = [&turn, mine] { return turn.load(std::memory_order_acquire) >= mine; };
   if (has_come()) return;
@@ -126,7 +96,8 @@ void Turns::pass(ThreadFrame& frame) {
       loops::thread_after(loop.schedule, loop.space.count, next, frame.global_id, loop.round - 1,
                           team.size());
   if (after - team.local_offset() < team.local_size()) {
-    static_cast<Loop*>(loop.slot)->turn.store(next, std::memory_order_release);  // partner: enter
+    // Partner: enter.
+    static_cast<OrderedLoop*>(loop.slot)->turn.store(next, std::memory_order_release);
     node_.wake();
     return;
   }
@@ -149,7 +120,7 @@ void Turns::on_message(const fabric::Incoming& message) {
   std::memcpy(&body, message.body.data(), sizeof body);
   {
     const std::lock_guard lock(mutex_);
-    loop_of(body.region, body.number).turn.store(body.iteration, std::memory_order_release);
+    table_.hear(body.region, body.number, body.iteration);
   }
   node_.wake();
 }

@@ -5,9 +5,9 @@
 // docs/protocols/work_sharing.md has the message.
 //
 // field              | written by                           | guarded by
-// loops_, region_    | threads that begin and end loops,    | mutex_
+// table_             | threads that begin and end loops,    | mutex_
 //                    | handler                              |
-// Loop::turn         | who has the turn, handler            | atomic: release; partner: who waits
+// OrderedLoop::turn  | who has the turn, handler            | atomic: release; partner: who waits
 // O1 The mutex is held on native stacks only, never across a send or a wait, and nothing managed is
 //    touched under it.
 // O2 Every chunk's turn is awaited and passed by the thread that has the chunk, so when all threads
@@ -16,14 +16,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <map>
-#include <memory>
 #include <mutex>
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
 #include "loops/loops.hpp"
 #include "omp/frame.hpp"
+#include "omp/turn_table.hpp"
 
 namespace amasia::omp {
 
@@ -49,19 +48,16 @@ class Turns final : public fabric::Handler {
   void on_message(const fabric::Incoming& message) override;
 
  private:
-  struct Loop;
   struct TurnBody;
 
-  Loop& loop_of(std::uint32_t region, std::uint64_t number);  // under mutex_
-  [[gnu::noinline]] Loop* open(const Team& team, std::uint64_t number);
+  [[gnu::noinline]] OrderedLoop* open(const Team& team, std::uint64_t number);
   [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
   void pass(ThreadFrame& frame);
   [[gnu::noinline]] void send(const Team& team, const TurnBody& turn, std::uint32_t thread);
 
   Node& node_;
   std::mutex mutex_;
-  std::uint32_t region_ = 0;  // whose loops loops_ holds
-  std::map<std::uint64_t, std::unique_ptr<Loop>> loops_;
+  TurnTable table_;
 };
 
 // The next iterations of the loop that the thread is in, ordered or not.

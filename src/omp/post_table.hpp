@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// The doacross loops that a node's threads are in, and which of their iterations have been posted,
+// as far as the node knows. No lock and no wait here: Doacross has those, and the explorer
+// (post_table_test) takes every order of what threads and messages do.
+//
+// A loop is there from the first thread that begins it, or the first message about it, until all
+// the node's threads have ended it. News of it may still come then, and is dropped: a node's
+// threads leave loops in the order of their numbers, so loops below ended_ have been left by all.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/base.hpp"
+#include "loops/loops.hpp"
+
+namespace amasia::omp {
+
+struct PostLoop {
+  std::uint64_t number = 0;
+  std::uint64_t length = 0;        // of the nest's row
+  std::vector<loops::Space> nest;  // empty until a thread of the node has begun the loop
+  std::uint32_t threads_left = 0;
+
+  PostLoop() = default;
+  // For models, which copy what they explore.
+  PostLoop(const PostLoop& other);
+  PostLoop& operator=(const PostLoop&) = delete;
+
+  // False: there is no memory for so many iterations.
+  bool reserve();
+  bool has_memory() const { return posted_ != nullptr; }
+  // Release and acquire, partners of each other: the iteration's work is done.
+  void set(std::uint64_t place) {
+    posted_[place / kBits].fetch_or(std::uint64_t{1} << place % kBits, std::memory_order_release);
+  }
+  bool is_set(std::uint64_t place) const {
+    return (posted_[place / kBits].load(std::memory_order_acquire) >> place % kBits & 1) != 0;
+  }
+
+ private:
+  static constexpr std::uint64_t kBits = 64;
+  struct Freed {
+    void operator()(std::atomic<std::uint64_t>* words) const { std::free(words); }
+  };
+  // Not touched before it is used: calloc gives untouched pages for long rows.
+  std::unique_ptr<std::atomic<std::uint64_t>[], Freed> posted_;
+};
+
+class PostTable {
+ public:
+  // A thread begins its region's doacross loop of this number; `threads` are the node's. The loop
+  // stays where it is until the thread ends it. It may lack memory.
+  PostLoop& open(std::uint32_t region, std::uint64_t number, std::uint64_t length,
+                 std::span<const loops::Space> nest, std::uint32_t threads);
+  void close(std::uint32_t region, std::uint64_t number);
+  // A message: an iteration of a loop of this length has been posted. False: no memory for it.
+  bool hear(std::uint32_t region, std::uint64_t number, std::uint64_t length, std::uint64_t place);
+
+  std::size_t size() const { return loops_.size(); }
+  // nullptr: it is not there.
+  PostLoop* find(std::uint64_t number);
+
+ private:
+  PostLoop* loop_of(std::uint32_t region, std::uint64_t number, std::uint64_t length);
+
+  std::uint32_t region_ = 0;  // whose loops these are
+  std::uint64_t ended_ = 0;
+  std::map<std::uint64_t, PostLoop> loops_;
+};
+
+}  // namespace amasia::omp
