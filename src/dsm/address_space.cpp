@@ -109,6 +109,11 @@ AddressRange AddressSpace::spread() const {
   return {node_count_ > 1 ? whole.begin + stride_ / 2 : whole.end, whole.end};
 }
 
+AddressRange AddressSpace::even_spread() const {
+  const AddressRange whole = spread();
+  return {whole.size() > 0 ? whole.begin + stride_ / 4 : whole.end, whole.end};
+}
+
 bool AddressSpace::is_spread(PageIndex page) const noexcept {
   const PageCount in_spread = page.value - first_spread_page();  // unsigned: large below it
   return node_count_ > 1 &&
@@ -194,7 +199,11 @@ std::byte* AddressSpace::alias_of(PageIndex page) const noexcept {
 
 NodeId AddressSpace::home_of(PageIndex page) const noexcept {
   if (is_spread(page)) {
-    const PageCount stripe = (page.value - first_spread_page()) / (kStripe / base::kPageSize);
+    const PageCount in_spread = page.value - first_spread_page();
+    const PageCount stripe = in_spread / (kStripe / base::kPageSize);
+    if (in_spread >= stride_ / 4 / base::kPageSize) {  // even_spread()
+      return NodeId{static_cast<NodeId::representation>(stripe % node_count_)};
+    }
     return NodeId{static_cast<NodeId::representation>(1 + stripe % (node_count_ - 1))};
   }
   return arena_of(page);

@@ -106,6 +106,9 @@ class AddressSpace {
   AddressRange stacks(NodeId node) const;
   // The part of the origin's heap whose home is the other nodes; empty with one node.
   AddressRange spread() const;
+  // The end of that, whose home is all nodes, the origin among them: for a block that the other
+  // nodes could not hold alone.
+  AddressRange even_spread() const;
   bool is_spread(PageIndex page) const noexcept;
   std::size_t global_range_count() const { return global_count_; }
   AddressRange global_range(std::size_t index) const;

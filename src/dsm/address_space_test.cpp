@@ -86,6 +86,9 @@ TEST_F(AddressSpaceTest, GlobalsKeepTheirContentAtTheOrigin) {
   EXPECT_FALSE(space_.is_valid(PageRun{PageIndex{1}, 2}));
 }
 
+// A quarter of an arena.
+Bytes even_offset(const AddressSpace& space) { return space.arena(base::kOrigin).size() / 4; }
+
 TEST_F(AddressSpaceTest, StripesOfTheOriginsHeapBelongToTheOthersInTurn) {
   ASSERT_TRUE(space_.map(three_nodes(0)).ok());
   const AddressRange spread = space_.spread();
@@ -100,6 +103,18 @@ TEST_F(AddressSpaceTest, StripesOfTheOriginsHeapBelongToTheOthersInTurn) {
   EXPECT_EQ(home(kPages - 1), 1U);
   EXPECT_EQ(home(kPages), 2U);
   EXPECT_EQ(home(2 * kPages), 1U);
+  const AddressRange even = space_.even_spread();
+  EXPECT_EQ(even.end, spread.end);
+  EXPECT_EQ(even.begin, spread.begin + even_offset(space_));
+  const PageIndex first_even = *space_.page_of(even.begin);
+  std::array<int, 3> stripes{};
+  for (PageCount stripe = 0; stripe < 9; ++stripe) {
+    const PageIndex page{first_even.value + stripe * kPages};
+    EXPECT_TRUE(space_.is_spread(page));
+    ++stripes[space_.home_of(page).value];
+  }
+  EXPECT_EQ(stripes, (std::array<int, 3>{3, 3, 3}));
+  EXPECT_NE(space_.home_of(PageIndex{first_even.value - 1}), base::kOrigin);
   EXPECT_EQ(space_.arena_of(PageIndex{first.value + kPages}), base::kOrigin);
   for (const PageCount outside : {first.value - 1, space_.page_of(spread.end - 1)->value + 1}) {
     EXPECT_FALSE(space_.is_spread(PageIndex{outside}));

@@ -68,6 +68,10 @@ class Memory(LaunchTest):
         report = self.run_within(64 * MIB, 3, 90, 1)
         self.assertGreater(report[0]["pages_evicted"], 1000, report)
 
+    def test_one_block_larger_than_a_node_on_two(self):
+        report = self.run_within(64 * MIB, 2, 90, 1)
+        self.assertGreater(report[0]["pages_evicted"], 1000, report)
+
     def test_twice_a_node_on_three(self):
         report = self.run_within(64 * MIB, 3, 130, 10)
         self.assertGreater(report[0]["pages_evicted"], 1000, report)

@@ -100,7 +100,11 @@ EarlyOutcome Heap::start(AddressRange range, const Settings& settings) noexcept 
                                    base::kPageSize);
   // The first page is left out, so that no block begins at the arena's own address.
   parts_[0].set(range.begin + base::kPageSize, range.begin + std::max(own, 2 * base::kPageSize));
-  parts_[1].set(spread.begin, spread.end);
+  const bool has_even = settings.even_spread.size() > 0;
+  AMASIA_CHECK(!has_even || settings.even_spread.end == spread.end, "it is the end of that part");
+  parts_[1].set(spread.begin, has_even ? settings.even_spread.begin : spread.end);
+  even_part_.set(parts_[1].end, spread.end);
+  others_share_ = settings.others_share;
   parts_[2].set(parts_[0].end, spread.begin);
   arena_count_ = std::clamp(os::allowed_core_count(), 1u, kMaxArenas);
   for (unsigned i = 0; i < arena_count_; ++i) {
@@ -136,6 +140,11 @@ void* Heap::Part::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexc
 }
 
 void* Heap::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
+  // An extent for one block, since extents that are taken ahead of need are small (kGrowLimit).
+  const Bytes own_rest = parts_[0].end - parts_[0].next.load(std::memory_order_relaxed);
+  if (size > others_share_ && size > own_rest) {
+    if (void* const block = even_part_.take(wanted, size, alignment)) return block;
+  }
   for (Part& part : parts_) {
     if (void* const block = part.take(wanted, size, alignment)) return block;
   }
@@ -145,7 +154,7 @@ void* Heap::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
 Bytes Heap::bytes_taken() const {
   Bytes taken = 0;
   for (const Part& part : parts_) taken += part.next.load(std::memory_order_relaxed) - part.begin;
-  return taken;
+  return taken + even_part_.next.load(std::memory_order_relaxed) - even_part_.begin;
 }
 
 void Heap::bind_thread() noexcept {

@@ -36,6 +36,10 @@ class Heap {
     // it before it is used. Where it is full too, the rest in front of it follows.
     AddressRange spread{};
     Bytes own_share = ~Bytes{0};
+    // The end of the spread part, which belongs to all nodes, for blocks larger than what the
+    // others can hold. Empty: there is none.
+    AddressRange even_spread{};
+    Bytes others_share = ~Bytes{0};
   };
   // Allocates from `range` (page-aligned, zero-filled memory that only this node's heap uses). May
   // allocate from the C library.
@@ -83,6 +87,8 @@ class Heap {
   AddressRange range_;
   Bytes largest_block_ = 0;
   Part parts_[3];  // in the order in which they are used
+  Part even_part_;
+  Bytes others_share_ = ~Bytes{0};
   unsigned arena_count_ = 0;
   unsigned arenas_[kMaxArenas] = {};
   // Deals arenas to threads. Relaxed: any distribution is right.

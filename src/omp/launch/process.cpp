@@ -77,6 +77,8 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
     // A quarter of the origin's memory is for globals, stacks and copies of the others' pages.
     heap_settings.spread = process.space.spread();
     heap_settings.own_share = static_cast<Bytes>(process.options->memory) / 4 * 3;
+    heap_settings.even_spread = process.space.even_spread();
+    heap_settings.others_share = heap_settings.own_share * (nodes - 1);
   }
   if (const auto heap = process.heap.start(process.space.heap(self), heap_settings); !heap.ok()) {
     fail_start(fmt::format("cannot {}: {}", heap.failed_step, strerrordesc_np(heap.errno_value)));
