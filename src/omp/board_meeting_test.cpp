@@ -319,6 +319,16 @@ TEST(BoardMeeting, TheExplorerFindsPlantedBugs) {
   }
 }
 
+TEST(BoardMeeting, FlagsAreJoined) {
+  constexpr std::uint64_t kMine = std::uint64_t{1} << 56, kTheirs = std::uint64_t{2} << 56;
+  BoardMeeting meeting(0, 3, {true, kMine});
+  while (meeting.action() != BoardMeeting::Action::kTake) meeting.done();
+  meeting.take({true, kTheirs | 5});
+  meeting.take({});
+  EXPECT_EQ(meeting.action(), BoardMeeting::Action::kLeave);
+  EXPECT_EQ(meeting.word(), (Word{true, kMine | kTheirs | 5}));
+}
+
 TEST(BoardMeetingDeath, TwoValuesAreABug) {
   BoardMeeting meeting(0, 2, {true, 1});
   while (meeting.action() != BoardMeeting::Action::kTake) meeting.done();

@@ -48,10 +48,7 @@ void Meeting::hear(std::uint32_t round, Word word) {
 Meeting::Step Meeting::advance() {
   AMASIA_CHECK(waiting_, "only a participant that waits advances");
   if (!heard_[round_].has_value()) return {};
-  const Word brought = *heard_[round_];
-  AMASIA_CHECK(!brought.present || !word_.present || brought == word_,
-               "at most one participant brings a value to a meeting");
-  if (brought.present) word_ = brought;
+  word_.join(*heard_[round_]);
   ++round_;
   return say();
 }

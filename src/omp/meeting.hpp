@@ -24,11 +24,21 @@ namespace amasia::omp {
 inline constexpr std::uint32_t kMaxRounds = 6;  // of kMaxNodes participants
 static_assert((1u << kMaxRounds) == base::kMaxNodes);
 
-// What spreads in a meeting: a value, if some participant brought one.
+// What spreads in a meeting: a value, if some participant brought one, and flags in the highest
+// byte, which any may bring and which are joined. (Values are addresses, whose highest byte is 0.)
 struct Word {
+  static constexpr std::uint64_t kFlags = std::uint64_t{0xff} << 56;
   bool present = false;
   std::uint64_t value = 0;
 
+  void join(const Word& other) {
+    if (!other.present) return;
+    const std::uint64_t mine = present ? value & ~kFlags : 0, theirs = other.value & ~kFlags;
+    AMASIA_CHECK(mine == 0 || theirs == 0 || mine == theirs,
+                 "at most one participant brings a value to a meeting");
+    value = present ? value | other.value : other.value;
+    present = true;
+  }
   friend bool operator==(const Word&, const Word&) = default;
 };
 

@@ -49,6 +49,16 @@ struct World {
   }
 };
 
+// Everyone brings a flag of its own.
+Word with_flag(Word word, std::uint32_t rank) {
+  return {true, word.value | std::uint64_t{1} << (56 + rank)};
+}
+
+Word with_all_flags(Word word, std::uint32_t size) {
+  for (std::uint32_t rank = 0; rank < size; ++rank) word = with_flag(word, rank);
+  return word;
+}
+
 // In each generation another participant brings a value.
 Word word_of(std::uint32_t rank, std::uint32_t generation, std::uint32_t size) {
   return generation % size == rank ? Word{true, 100 + generation} : Word{};
@@ -66,14 +76,15 @@ void hear(World& world, std::uint32_t rank, const Signal& signal) {
 void send(World& world, std::uint32_t rank, const Meeting::Step& step) {
   const std::uint32_t generation = world.participants[rank].generation;
   Word word = step.word;
-  if (world.bug == Bug::kOwnWordOnly) word = word_of(rank, generation, world.size);
+  if (world.bug == Bug::kOwnWordOnly) word = with_flag(word_of(rank, generation, world.size), rank);
   world.channels[rank * world.size + step.to].push_back({generation, step.round, word});
 }
 
 void complete(World& world, std::uint32_t rank, Word word) {
   auto& self = world.participants[rank];
   if (world.arrived[self.generation] != world.size) world.fault = "left before all had arrived";
-  if (word != word_of(self.generation % world.size, self.generation, world.size)) {
+  const Word value = word_of(self.generation % world.size, self.generation, world.size);
+  if (word != with_all_flags(value, world.size)) {
     world.fault = "the value did not reach all";
   }
   self.waiting = false;
@@ -146,7 +157,8 @@ struct Explorer {
     auto& self = next.participants[rank];
     self.waiting = true;
     next.arrived[self.generation] += world.bug == Bug::kArrivesTwice ? 2 : 1;
-    carry_out(next, rank, self.meeting.arrive(word_of(rank, self.generation, world.size)));
+    const Word value = word_of(rank, self.generation, world.size);
+    carry_out(next, rank, self.meeting.arrive(with_flag(value, rank)));
     return next;
   }
 

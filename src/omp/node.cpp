@@ -83,6 +83,9 @@ void Node::on_message(const fabric::Incoming& message) {
     case kTakenMessage:
       good = on_single(message);
       break;
+    case kCancelMessage:
+      good = on_cancel(message);
+      break;
     default:
       good = false;
   }
@@ -91,6 +94,19 @@ void Node::on_message(const fabric::Incoming& message) {
                                     message.from.value, self().value, message.type));
   }
   wake();
+}
+
+bool Node::on_cancel(const fabric::Incoming& message) {
+  CancelBody body;
+  if (message.body.size() != sizeof body) return false;
+  std::memcpy(&body, message.body.data(), sizeof body);
+  if (body.region == 0 || body.what < static_cast<std::uint32_t>(Cancels::kParallel) ||
+      body.what > static_cast<std::uint32_t>(Cancels::kLoop)) {
+    return false;
+  }
+  // Of a region that is over, or has not begun here: the flags know (D1).
+  team_.cancels().raise(static_cast<Cancels>(body.what), {body.region, body.number});
+  return true;
 }
 
 bool Node::on_single(const fabric::Incoming& message) {

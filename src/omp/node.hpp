@@ -184,6 +184,7 @@ class Node final : public fabric::Handler {
   void end_wait(Patience& patience);
 
   bool on_single(const fabric::Incoming& message);
+  bool on_cancel(const fabric::Incoming& message);
   bool is_on_board(NodeId node) const { return board_ != nullptr && board_->has(node); }
   // For Team, on leaders' native stacks.
   bool all_on_board(std::span<const NodeShare> shares) const;

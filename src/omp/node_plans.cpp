@@ -43,7 +43,6 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
   if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
   LocalRuntime& local = runtime(request.abi);
-  if (local.cancellation()) return SingleReason::kCancellation;
   if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
   if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
   if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;

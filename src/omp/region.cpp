@@ -19,7 +19,6 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "another thread's region was running across nodes",
     "it was forked by a thread outside of regions on another node than the origin",
     "its code is in a library that was loaded after the start",
-    "OMP_CANCELLATION is on",
     "its thread runs on a stack that other nodes cannot reach",
     "it shares a thread-local variable of its thread",
     "a region before it stayed for that, and with it its threads' threadprivate variables",

@@ -29,7 +29,6 @@ enum class SingleReason : std::uint8_t {
   kConcurrent,      // another thread's region is running across nodes
   kNotOnOrigin,     // forked by a thread of another node that is not in a region
   kLateLibrary,     // its code is in a library that other nodes have not loaded
-  kCancellation,    // OMP_CANCELLATION=true
   kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
   kThreadLocal,     // it shares a thread-local variable, and not by copyin
   kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates

@@ -7,6 +7,7 @@
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "omp/wait_scope.hpp"
+#include "omp/work_sharing.hpp"
 
 namespace amasia::omp {
 
@@ -45,6 +46,9 @@ void Team::begin(const Begin& begin) {
   mend_dynamic_ = begin.mend_dynamic;
   extra_.assign(begin.extra.begin(), begin.extra.end());
   singles_.reset(local_size());
+  // Without a runtime: tests of single constructs.
+  can_be_cancelled_ = runtime_ != nullptr && runtime_->cancellation();
+  agreed_ = 0;
   meetings_ = 0;
   reductions_ = 0;
   deposits_.assign(local_size(), Deposit{});
@@ -100,7 +104,11 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
     // Tasks that are still to run do so here, on a stack that other nodes can reach, and not in
     // the runtime's own join barrier.
     const WaitScope waiting(frame);
-    if (runtime_->gather(frame)) runtime_->release(frame);
+    if (can_be_cancelled_) {
+      leave_together(frame);
+    } else if (runtime_->gather(frame)) {
+      runtime_->release(frame);
+    }
   });
   // What the thread waits for from now on, such as the other nodes' join, is no longer the team's.
   frame.active += os::monotonic_now() - frame.waited;
@@ -150,6 +158,56 @@ void Team::barrier(ThreadFrame& frame) {
   delete std::exchange(frame.given, nullptr);
 }
 
+// A thread that has been cancelled is here while others come to barriers: it meets them.
+void Team::leave_together(ThreadFrame& frame) {
+  deposits_[frame.local_id].at_end = true;
+  do {
+    barrier(frame);
+  } while ((agreed_ & kGoesOn) != 0);
+}
+
+void Team::raise(Cancels what, std::uint32_t number) {
+  const Epoch epoch{region(), number};
+  if (!cancels_.raise(what, epoch)) return;  // all are told already
+  on_native_stack([this, what, epoch] {
+    const CancelBody body{epoch.region, epoch.number, static_cast<std::uint32_t>(what), 0};
+    for (const NodeShare& share : shares_) {
+      if (share.node == node_.self()) continue;
+      node_.send(share.node, kCancelMessage, fabric::bytes_of(body));
+    }
+  });
+}
+
+void Team::leave_loop(ThreadFrame& frame) {
+  if (frame.loop.slot != nullptr && !frame.loop.ordered) node_.work_sharing()->leave(frame);
+  frame.loop = ThreadLoop{};
+}
+
+bool Team::cancel(ThreadFrame& frame, Cancels what) {
+  if (!can_be_cancelled_) return false;
+  raise(what, what == Cancels::kParallel ? 0 : meetings_);
+  // Whoever waits for more of its iterations waits for threads that have left.
+  const bool handed_out = frame.loop.slot != nullptr && !frame.loop.ordered;
+  if (what == Cancels::kWorkshare && handed_out) {
+    raise(Cancels::kLoop, static_cast<std::uint32_t>(frame.loop.number));
+  }
+  leave_loop(frame);
+  node_.wake();
+  return true;
+}
+
+bool Team::cancellation_point(ThreadFrame& frame, Cancels what) {
+  if (!can_be_cancelled_ || !cancels_.is_raised(what, {region(), meetings_})) return false;
+  leave_loop(frame);
+  return true;
+}
+
+bool Team::gives_up_loop(std::uint64_t number) const {
+  if (!can_be_cancelled_) return false;
+  return cancels_.is_raised(Cancels::kParallel, {region(), 0}) ||
+         cancels_.is_raised(Cancels::kLoop, {region(), static_cast<std::uint32_t>(number)});
+}
+
 bool Team::gather(ThreadFrame& frame) {
   const WaitScope waiting(frame);
   node_.services().note_pause();
@@ -172,6 +230,7 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
   Deposit& deposit = deposits_[frame.local_id];
   deposit.has_word = value.has_value();
   deposit.word = value.value_or(0);
+  deposit.meeting = meetings_;
   const WaitScope waiting(frame);
   node_.services().note_pause();
   if (runtime_->gather(frame)) {
@@ -183,7 +242,7 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
 
 std::optional<std::uint64_t> Team::deposited_word() const {
   for (const Deposit& deposit : deposits_) {
-    if (deposit.has_word) return deposit.word;
+    if (deposit.has_word && deposit.meeting == meetings_) return deposit.word;
   }
   return std::nullopt;
 }
@@ -191,11 +250,16 @@ std::optional<std::uint64_t> Team::deposited_word() const {
 std::uint64_t Team::meet(std::optional<std::uint64_t> value) {
   const std::uint32_t generation = meetings_++;
   Word brought{value.has_value(), value.value_or(0)};
+  if (can_be_cancelled_) {
+    const bool all_at_end = std::ranges::all_of(deposits_, &Deposit::at_end);
+    brought.join({true, cancels_.word({region(), generation}, all_at_end)});
+  }
   on_native_stack([&] {
     node_.services().publish_output();
     brought = node_.meet(*this, generation, brought);
   });
-  return brought.value;
+  agreed_ = brought.value & Word::kFlags;
+  return brought.value & ~Word::kFlags;
 }
 
 bool Team::single(ThreadFrame& frame) {
@@ -254,7 +318,9 @@ void Team::copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void*
 // What a thread of this node has given, as its own node can read it; nullptr: it was another's. The
 // giver's deposit stays as it is until all threads have come to the next barrier.
 void* Team::given_here() const {
-  const auto giver = std::ranges::find(deposits_, true, &Deposit::has_word);
+  const auto giver = std::ranges::find_if(deposits_, [this](const Deposit& deposit) {
+    return deposit.has_word && deposit.meeting + 1 == meetings_;
+  });
   return giver != deposits_.end() ? giver->list : nullptr;
 }
 

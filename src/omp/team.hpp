@@ -10,7 +10,8 @@
 // frames_[i]       | thread i                        | thread i        | –
 // deposits_[i]     | thread i, before gather         | leader after it | the local barrier
 // singles_         | threads and handler             | same            | its own table
-// word_            | the leader between the halves   | all after them  | the local barrier
+// word_, agreed_   | the leader between the halves   | all after them  | the local barrier
+// cancels_         | threads and handler             | same            | its own table
 // T1 Every thread of the team calls barrier(), reduce() and copy_private() equally often and in
 //    the same order; so the leaders' meetings can be numbered.
 // T2 Only leaders send or wait for messages, and only on native stacks.
@@ -24,6 +25,7 @@
 #include <vector>
 
 #include "base/base.hpp"
+#include "omp/cancellation.hpp"
 #include "omp/copy_private.hpp"
 #include "omp/frame.hpp"
 #include "omp/launch/stack_pool.hpp"
@@ -69,6 +71,11 @@ class Team {
 
   // Barrier of all threads; tasks of all nodes are complete.
   void barrier(ThreadFrame& frame);
+  // The same; whether the region was cancelled before all had come.
+  bool barrier_or_cancelled(ThreadFrame& frame) {
+    barrier(frame);
+    return (agreed_ & kCancelled) != 0;
+  }
   // The two halves of the same: gather() returns true on global thread 0, once all have come; the
   // others return false after it called release().
   bool gather(ThreadFrame& frame);
@@ -93,7 +100,19 @@ class Team {
   void begin_sections(ThreadFrame& frame) { frame.next_section = frame.global_id; }
   std::uint32_t next_section(ThreadFrame& frame, std::uint32_t count);
 
-  // For Node's handler, while the region runs.
+  // Whether constructs of this region can be cancelled (OMP_CANCELLATION).
+  bool can_be_cancelled() const { return can_be_cancelled_; }
+  // Cancels the region, or the loop or sections construct that the thread is in. False: it cannot
+  // be. True: the thread is in no loop any more, and goes to the end of what it has cancelled.
+  bool cancel(ThreadFrame& frame, Cancels what);
+  // Whether the same has been cancelled, as far as is known here; then as cancel().
+  bool cancellation_point(ThreadFrame& frame, Cancels what);
+  // Whether a thread that waits in this loop, which is handed out at run time, need not wait.
+  bool gives_up_loop(std::uint64_t number) const;
+
+  // For Node's handler.
+  CancelFlags& cancels() { return cancels_; }
+  // The same, while the region runs.
   SingleBoard& singles() { return singles_; }
 
   // For Node: a region begins and ends on this node.
@@ -125,6 +144,8 @@ class Team {
     void** list = nullptr;
     std::uint64_t word = 0;
     bool has_word = false;
+    std::uint32_t meeting = 0;  // for which the word is: a thread that is cancelled brings no other
+    bool at_end = false;  // the thread has come to the region's end
   };
 
   void run_thread(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1);
@@ -132,6 +153,9 @@ class Team {
   void combine_remote(const Reduction& reduction, bool nowait);
   void send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait);
   std::uint64_t meet(std::optional<std::uint64_t> value);
+  void leave_together(ThreadFrame& frame);
+  void raise(Cancels what, std::uint32_t number);
+  void leave_loop(ThreadFrame& frame);
   void announce_single(std::uint64_t number);
   bool ask_for_single(const ThreadFrame& frame, std::uint64_t number);
   std::optional<std::uint64_t> deposited_word() const;
@@ -162,6 +186,9 @@ class Team {
   std::vector<Deposit> deposits_;
   SingleBoard singles_;
   std::uint64_t word_ = 0;
+  bool can_be_cancelled_ = false;
+  CancelFlags cancels_;       // of all regions, one after the other
+  std::uint64_t agreed_ = 0;  // the flags of the last meeting's word
   std::uint32_t meetings_ = 0;    // barriers between nodes so far: the next one's generation
   std::uint32_t reductions_ = 0;  // the next reduction's number
   // The leader's, kept from one reduction to the next: an allocation on a managed stack costs four

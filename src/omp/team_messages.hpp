@@ -21,6 +21,7 @@ inline constexpr fabric::MessageType kServeEndMessage = 0x205;   // origin -> al
 inline constexpr fabric::MessageType kClaimMessage = 0x206;      // participant -> origin
 inline constexpr fabric::MessageType kAnswerMessage = 0x207;     // origin -> participant
 inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> participants
+inline constexpr fabric::MessageType kCancelMessage = 0x209;     // participant -> all others
 
 // Followed by `share_count` WireShare, `word_count` words and `extra_size` bytes.
 struct RegionHead {
@@ -80,6 +81,14 @@ struct SingleBody {
   std::uint32_t local_id;
   std::uint64_t number;
   std::uint32_t granted;
+  std::uint32_t reserved;
+};
+
+// See cancellation.hpp.
+struct CancelBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint32_t what;
   std::uint32_t reserved;
 };
 

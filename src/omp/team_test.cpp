@@ -189,6 +189,10 @@ class Job {
     for (Part& part : parts_) part.services->flushes_ = &count;
   }
 
+  void allow_cancelling() {
+    for (Part& part : parts_) part.runtime.cancellation_ = true;
+  }
+
   void manage_all_but_thread_locals() {
     for (Part& part : parts_) part.services->thread_locals_unmanaged_ = true;
   }
@@ -497,6 +501,79 @@ TEST_P(Teams, SectionsGoToOneThreadEach) {
   for (const auto& count : runs) EXPECT_EQ(count.load(), 1);
 }
 
+struct Cancelling {
+  static constexpr std::uint32_t kSteps = 6;
+  std::uint32_t step;    // in which
+  std::uint32_t thread;  // who cancels
+  std::array<std::atomic<std::uint32_t>, kSteps> passed{};
+};
+
+TEST_P(Teams, ACancelledRegionEndsForAllAtTheSameBarrier) {
+  const auto [nodes, threads, host] = GetParam();
+  Job job(GetParam());
+  job.allow_cancelling();
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    Cancelling cancelling{round % Cancelling::kSteps, round * 7 % (nodes * threads)};
+    job.run(
+        [](ThreadFrame& frame, void* const* words) {
+          auto& about = *static_cast<Cancelling*>(words[0]);
+          Team& team = *frame.team;
+          for (std::uint32_t step = 0; step < Cancelling::kSteps; ++step) {
+            if (step == about.step && frame.global_id == about.thread) {
+              EXPECT_TRUE(team.cancel(frame, Cancels::kParallel));
+              return;
+            }
+            if (frame.global_id % 2 == 0 && team.cancellation_point(frame, Cancels::kParallel)) {
+              EXPECT_EQ(step, about.step);
+              return;
+            }
+            if (team.barrier_or_cancelled(frame)) return;
+            about.passed[step].fetch_add(1);
+          }
+        },
+        {&cancelling});
+    for (std::uint32_t step = 0; step < Cancelling::kSteps; ++step) {
+      EXPECT_EQ(cancelling.passed[step], step < cancelling.step ? nodes * threads : 0) << step;
+    }
+  }
+}
+
+TEST_P(Teams, ACancelledConstructIsThatOneOnly) {
+  Job job(GetParam());
+  job.allow_cancelling();
+  for (int round = 0; round < 10; ++round) {
+    job.run(
+        [](ThreadFrame& frame, void* const*) {
+          Team& team = *frame.team;
+          for (std::uint32_t step = 0; step < 6; ++step) {
+            const bool cancels = step % 2 == 0;
+            if (cancels && frame.global_id == step % team.size()) {
+              EXPECT_TRUE(team.cancel(frame, Cancels::kWorkshare));
+            }
+            // Whoever waits to hear of it does.
+            while (cancels && !team.cancellation_point(frame, Cancels::kWorkshare)) {
+              std::this_thread::yield();
+            }
+            EXPECT_EQ(team.cancellation_point(frame, Cancels::kWorkshare), cancels);
+            EXPECT_FALSE(team.cancellation_point(frame, Cancels::kParallel));
+            EXPECT_FALSE(team.barrier_or_cancelled(frame));
+          }
+        },
+        {});
+  }
+}
+
+TEST_P(Teams, NothingIsCancelledWhereThatIsOff) {
+  Job job(GetParam());
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        EXPECT_FALSE(frame.team->cancel(frame, Cancels::kParallel));
+        EXPECT_FALSE(frame.team->cancellation_point(frame, Cancels::kParallel));
+        EXPECT_FALSE(frame.team->barrier_or_cancelled(frame));
+      },
+      {});
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Teams,
                          testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 1}, Shape{3, 2},
                                          Shape{4, 1}, Shape{5, 2}, Shape{2, 1, 2}, Shape{3, 2, 3},
@@ -513,9 +590,6 @@ TEST(Plan, SaysWhyARegionStays) {
   EXPECT_EQ(reason(1), SingleReason::kOneThread);
   EXPECT_EQ(reason(2), SingleReason::kFitsOneNode);
   EXPECT_EQ(reason(3), SingleReason::kNone);
-  job.runtime().cancellation_ = true;
-  EXPECT_EQ(reason(), SingleReason::kCancellation);
-  job.runtime().cancellation_ = false;
   job.services().late_ = true;
   EXPECT_EQ(reason(), SingleReason::kLateLibrary);
   job.services().late_ = false;
@@ -527,8 +601,8 @@ TEST(Plan, SaysWhyARegionStays) {
   EXPECT_EQ(reason(), SingleReason::kNone);
   const auto records = job.origin().region_records();
   ASSERT_EQ(records.size(), 1u);
-  EXPECT_EQ(records[0].runs, 8u);
-  EXPECT_EQ(records[0].runs_single, 5u);
+  EXPECT_EQ(records[0].runs, 7u);
+  EXPECT_EQ(records[0].runs_single, 4u);
 }
 
 // A thread of another node has not got what copyin gave to the origin's.

@@ -167,6 +167,10 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
                                          const void* site) {
   const std::lock_guard lock(loops_mutex_);
   if (NodeLoop* const loop = find(team.region(), begun.number)) return loop;
+  // Regions come one after the other; what is left of the last one was cancelled.
+  std::erase_if(open_, [&team](const auto& loop) {
+    return loop->want.body.region != team.region();
+  });
   if (spare_.empty()) spare_.push_back(std::make_unique<NodeLoop>());
   open_.push_back(std::move(spare_.back()));
   spare_.pop_back();
@@ -180,7 +184,8 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   body.count = (begun.space.count - 1) / begun.whole + 1;
   body.chunk = begun.schedule.chunk;
   body.kind = begun.schedule.kind;
-  body.key = key_of(site, team.shares());
+  // Of a loop that was cancelled the nodes do not know the same (W4).
+  body.key = team.can_be_cancelled() ? 0 : key_of(site, team.shares());
   std::array<loops::Power, base::kMaxNodes> powers;
   History* const history = body.key != 0 ? &known_[body.key] : nullptr;
   if (history != nullptr) {
@@ -230,10 +235,10 @@ bool WorkSharing::next(ThreadFrame& frame, loops::Iterations& range) {
     return share.has_value();
   }
   loops::Iterations taken;
-  on_native_stack([this, &loop, &taken] {
+  on_native_stack([this, &frame, &loop, &taken] {
     auto& pooled = *static_cast<NodeLoop*>(loop.slot);
     loops::Iterations mine;  // on the native stack, see W1
-    if (!next_from_pool(pooled, loop, mine)) {
+    if (!next_from_pool(pooled, *frame.team, loop, mine)) {
       close(pooled);
       loop = ThreadLoop{};
     }
@@ -266,7 +271,8 @@ loops::Report WorkSharing::executed(ThreadLoop& thread) const {
           static_cast<std::uint64_t>(stall), thread.faults_before - before.faults_before};
 }
 
-bool WorkSharing::next_from_pool(NodeLoop& loop, ThreadLoop& thread, loops::Iterations& range) {
+bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,
+                                 loops::Iterations& range) {
   using Answer = loops::NodePool::Answer;
   loops::Report report = executed(thread);
   thread.in_hand = 0;
@@ -297,9 +303,13 @@ bool WorkSharing::next_from_pool(NodeLoop& loop, ThreadLoop& thread, loops::Iter
       if (waited) read_clock(thread);
       return true;
     }
-    node_.wait_until(
-        [&loop, seen] { return loop.deliveries.load(std::memory_order_acquire) != seen; },
-        node_.settings().spin_in_region, "more iterations of a loop", 0);
+    const auto delivered = [&loop, seen] {
+      return loop.deliveries.load(std::memory_order_acquire) != seen;
+    };
+    const std::uint64_t number = thread.number;
+    node_.wait_until([&] { return delivered() || team.gives_up_loop(number); },
+                     node_.settings().spin_in_region, "more iterations of a loop", 0);
+    if (!delivered() && team.gives_up_loop(number)) return false;
   }
 }
 
@@ -317,7 +327,7 @@ void WorkSharing::ask(NodeLoop& loop, const WantBody& body) {
 
 WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
                                                   std::span<const Sharer> sharers) {
-  if (body.region != global_region_) {
+  if (body.region > global_region_) {
     // Regions come one after the other; what is left of the last one was cancelled.
     global_.clear();
     global_region_ = body.region;
@@ -350,6 +360,7 @@ const loops::NextRun& WorkSharing::next_run(GlobalLoop& loop) {
 std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
                                                        std::span<const Sharer> sharers) {
   const std::lock_guard lock(global_mutex_);
+  if (body.region < global_region_) return {};  // it was cancelled: who asked has left
   GlobalLoop& loop = global_loop(body, sharers);
   const bool agree = std::equal(sharers.begin(), sharers.end(), loop.want.sharers.begin(),
                                 [](const Sharer& a, const Sharer& b) {
@@ -394,7 +405,7 @@ void WorkSharing::receive(const GiveBody& give, std::span<const std::uint32_t> s
   {
     const std::lock_guard lock(loops_mutex_);
     NodeLoop* const loop = find(give.region, give.number);
-    AMASIA_CHECK(loop != nullptr, "a loop stays until its request was answered");
+    if (loop == nullptr) return;  // its region was cancelled, and is over
     const std::uint64_t key = loop->want.body.key;
     if (give.more == 0 && key != 0) {
       loops::NextRun& next = known_[key].next;
@@ -409,6 +420,12 @@ void WorkSharing::receive(const GiveBody& give, std::span<const std::uint32_t> s
     retire_if_done(*loop);
   }
   node_.wake();
+}
+
+void WorkSharing::leave(ThreadFrame& frame) {
+  AMASIA_CHECK(frame.loop.slot != nullptr && !frame.loop.ordered, "the thread is in such a loop");
+  on_native_stack([this, &frame] { close(*static_cast<NodeLoop*>(frame.loop.slot)); });
+  frame.loop = ThreadLoop{};
 }
 
 void WorkSharing::close(NodeLoop& loop) {

@@ -15,7 +15,8 @@
 //    loops_mutex_, NodeLoop::mutex; nothing managed is touched under them.
 // W2 All threads of a team meet the same loops in the same order, so (region, count of loops met)
 //    names a loop on every node.
-// W3 A node's loop stays until all its threads have ended it and no request is under way.
+// W3 A node's loop stays until all its threads have ended it and no request is under way. If it is
+//    cancelled, both may never be: then it stays until the next region's first loop.
 // W4 All nodes begin a loop with the same terms: what is known of it came with the last answer of
 //    its last run by these nodes, which all of them have before a thread of theirs leaves that run.
 #pragma once
@@ -65,6 +66,10 @@ class WorkSharing final : public fabric::Handler {
   // then. May wait for a message.
   bool next(ThreadFrame& frame, loops::Iterations& range);
 
+  // The thread leaves the loop that it is in before its end: the loop, or its region, has been
+  // cancelled.
+  void leave(ThreadFrame& frame);
+
   // Requests for iterations that went to the origin since start, from this node.
   std::uint64_t refills() const { return refills_.load(std::memory_order_relaxed); }
 
@@ -89,7 +94,7 @@ class WorkSharing final : public fabric::Handler {
   loops::ScheduleRequest carried_out(loops::ScheduleRequest asked) const;
   loops::LoopTerms terms_of(const WantBody& body) const;
   [[gnu::noinline]] NodeLoop* open(const Team& team, const ThreadLoop& begun, const void* site);
-  [[gnu::noinline]] bool next_from_pool(NodeLoop& loop, ThreadLoop& thread,
+  [[gnu::noinline]] bool next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,
                                         loops::Iterations& range);
   [[gnu::noinline]] void close(NodeLoop& loop);
   void read_clock(ThreadLoop& thread) const;

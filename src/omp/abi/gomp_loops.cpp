@@ -208,14 +208,12 @@ AMASIA_ENTRY void GOMP_loop_end() {
   frame->team->barrier(*frame);
 }
 
-// Cancellation is off in a global team: with it on, the region stays on its node.
 AMASIA_ENTRY bool GOMP_loop_end_cancel() {
   static constinit Real<bool()> real{"GOMP_loop_end_cancel"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real();
   leave_loop(*frame);
-  frame->team->barrier(*frame);
-  return false;
+  return frame->team->barrier_or_cancelled(*frame);
 }
 
 AMASIA_ENTRY void GOMP_loop_end_nowait() {

@@ -35,23 +35,35 @@ AMASIA_ENTRY void GOMP_barrier() {
   frame->team->barrier(*frame);
 }
 
-// Cancellation is off in a global team: with it on, the region stays on its node.
 AMASIA_ENTRY bool GOMP_barrier_cancel() {
   static constinit Real<bool()> real{"GOMP_barrier_cancel"};
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real();
-  frame->team->barrier(*frame);
-  return false;
+  return frame == nullptr ? real() : frame->team->barrier_or_cancelled(*frame);
 }
 
+namespace {
+// What GOMP_cancel is told (gomp-constants.h).
+enum CancelKind : int { kParallel = 1, kLoop = 2, kSections = 4, kTaskgroup = 8 };
+
+Cancels cancelled_by(int which) {
+  return (which & kParallel) != 0 ? Cancels::kParallel : Cancels::kWorkshare;
+}
+}  // namespace
+
+// A taskgroup is the node's own. `cancel`: what the if clause says.
 AMASIA_ENTRY bool GOMP_cancel(int which, bool cancel) {
   static constinit Real<bool(int, bool)> real{"GOMP_cancel"};
-  return current_frame() == nullptr ? real(which, cancel) : false;
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || (which & kTaskgroup) != 0) return real(which, cancel);
+  if (!cancel) return frame->team->cancellation_point(*frame, cancelled_by(which));
+  return frame->team->cancel(*frame, cancelled_by(which));
 }
 
 AMASIA_ENTRY bool GOMP_cancellation_point(int which) {
   static constinit Real<bool(int)> real{"GOMP_cancellation_point"};
-  return current_frame() == nullptr ? real(which) : false;
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || (which & kTaskgroup) != 0) return real(which);
+  return frame->team->cancellation_point(*frame, cancelled_by(which));
 }
 
 AMASIA_ENTRY bool GOMP_single_start() {
@@ -111,9 +123,7 @@ AMASIA_ENTRY void GOMP_sections_end() {
 AMASIA_ENTRY bool GOMP_sections_end_cancel() {
   static constinit Real<bool()> real{"GOMP_sections_end_cancel"};
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real();
-  frame->team->barrier(*frame);
-  return false;
+  return frame == nullptr ? real() : frame->team->barrier_or_cancelled(*frame);
 }
 
 AMASIA_ENTRY void GOMP_sections_end_nowait() {

@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/locks/lock_service.hpp"
 #include "omp/turns.hpp"
 
 namespace amasia::omp::kmpc {
@@ -73,25 +74,33 @@ AMASIA_ENTRY std::int32_t __kmpc_barrier_master_nowait(Place place, Gtid gtid) {
   return frame->global_id == 0 ? 1 : 0;
 }
 
-// Regions run on one node while cancellation is on, so in a global team nothing is ever cancelled
-// but a taskgroup, which is the node's own.
+// Every thread of a cancelled region comes to one of these, or to the region's end.
 AMASIA_ENTRY std::int32_t __kmpc_cancel_barrier(Place place, Gtid gtid) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_cancel_barrier(place, gtid);
-  frame->team->barrier(*frame);
-  return 0;
+  return frame->team->barrier_or_cancelled(*frame) ? 1 : 0;
 }
 
-inline constexpr std::int32_t kCancelTaskgroup = 4;
+namespace {
+// kmp_int32 cncl_kind.
+enum CancelKind : std::int32_t { kParallel = 1, kLoop = 2, kSections = 3, kTaskgroup = 4 };
 
+Cancels cancelled_by(std::int32_t kind) {
+  return kind == kParallel ? Cancels::kParallel : Cancels::kWorkshare;
+}
+}  // namespace
+
+// A taskgroup is the node's own.
 AMASIA_ENTRY std::int32_t __kmpc_cancel(Place place, Gtid gtid, std::int32_t kind) {
-  if (current_frame() != nullptr && kind != kCancelTaskgroup) return 0;
-  return real_cancel(place, gtid, kind);
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || kind == kTaskgroup) return real_cancel(place, gtid, kind);
+  return frame->team->cancel(*frame, cancelled_by(kind)) ? 1 : 0;
 }
 
 AMASIA_ENTRY std::int32_t __kmpc_cancellationpoint(Place place, Gtid gtid, std::int32_t kind) {
-  if (current_frame() != nullptr && kind != kCancelTaskgroup) return 0;
-  return real_cancellation_point(place, gtid, kind);
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || kind == kTaskgroup) return real_cancellation_point(place, gtid, kind);
+  return frame->team->cancellation_point(*frame, cancelled_by(kind)) ? 1 : 0;
 }
 
 AMASIA_ENTRY std::int32_t __kmpc_master(Place place, Gtid gtid) {
@@ -142,11 +151,25 @@ AMASIA_ENTRY void* __kmpc_copyprivate_light(Place place, Gtid gtid, void* data) 
 }
 
 namespace {
+// A thread of a team that has been cancelled comes to no reduction, and the others must not wait
+// for it: each adds its copies by itself, with the job's lock of that name.
+bool reduces_alone(const ThreadFrame& frame) { return frame.team->can_be_cancelled(); }
+
 // `size` is that of the list, which holds the addresses of `size / 8` private copies.
 std::int32_t reduce_in_team(ThreadFrame& frame, std::size_t size, void* list, Combine combine,
-                            bool nowait) {
+                            Critical* lock, bool nowait) {
+  if (reduces_alone(frame)) {
+    frame.team->node().locks()->acquire(lock_key(lock));
+    return 1;
+  }
   const Reduction reduction{{static_cast<void**>(list), size / sizeof(void*)}, combine};
   return frame.team->reduce(frame, reduction, nowait) ? 1 : 0;
+}
+
+void end_reduction(ThreadFrame& frame, const Critical* lock, bool nowait) {
+  if (!reduces_alone(frame)) return frame.team->reduce_end(frame, nowait);
+  frame.team->node().locks()->release(lock_key(lock));
+  if (!nowait) frame.team->barrier(frame);
 }
 
 // The next runtime keeps the address of a lock of its own in the compiler's word, which is managed
@@ -166,7 +189,7 @@ AMASIA_ENTRY std::int32_t __kmpc_reduce(Place place, Gtid gtid, std::int32_t cou
   if (frame == nullptr) {
     return real_reduce(place, gtid, count, size, list, combine, local_word(lock));
   }
-  return reduce_in_team(*frame, size, list, combine, false);
+  return reduce_in_team(*frame, size, list, combine, lock, false);
 }
 
 AMASIA_ENTRY std::int32_t __kmpc_reduce_nowait(Place place, Gtid gtid, std::int32_t count,
@@ -176,19 +199,19 @@ AMASIA_ENTRY std::int32_t __kmpc_reduce_nowait(Place place, Gtid gtid, std::int3
   if (frame == nullptr) {
     return real_reduce_nowait(place, gtid, count, size, list, combine, local_word(lock));
   }
-  return reduce_in_team(*frame, size, list, combine, true);
+  return reduce_in_team(*frame, size, list, combine, lock, true);
 }
 
 AMASIA_ENTRY void __kmpc_end_reduce(Place place, Gtid gtid, Critical* lock) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_end_reduce(place, gtid, local_word(lock));
-  frame->team->reduce_end(*frame, false);
+  end_reduction(*frame, lock, false);
 }
 
 AMASIA_ENTRY void __kmpc_end_reduce_nowait(Place place, Gtid gtid, Critical* lock) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_end_reduce_nowait(place, gtid, local_word(lock));
-  frame->team->reduce_end(*frame, true);
+  end_reduction(*frame, lock, true);
 }
 
 AMASIA_ENTRY void __kmpc_ordered(Place place, Gtid gtid) {
