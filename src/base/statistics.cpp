@@ -17,6 +17,7 @@ namespace {
 using Output = std::back_insert_iterator<std::string>;
 
 constexpr std::array<const char*, 6> kPhases = {"", "cold", "warm", "trial", "shared", "alone"};
+constexpr std::array<const char*, 5> kForms = {"blocks", "chunks", "vectors", "pool", "ordered"};
 constexpr std::array<const char*, 3> kRules = {"prediction", "always", "threshold"};
 
 // JSON strings carry any site name: control characters escaped, bytes above 0x7f as they are.
@@ -97,6 +98,39 @@ void append_outcome(std::string& out, const char* key, const RegionOutcome& outc
                  key, outcome.runs, outcome.elapsed_ns, outcome.settled_runs, outcome.settled_ns);
 }
 
+void append_loop_part(std::string& out, const LoopNodeStatistics& node) {
+  fmt::format_to(Output(out), "{{\"id\":{},\"share\":{:.4f},\"csr\":", node.id, node.share);
+  append_ratio(out, node.csr);
+  fmt::format_to(Output(out), ",\"probes\":{}", node.probes);
+  if (node.probes > 0) {
+    fmt::format_to(Output(out), ",\"compute_ns\":{:.1f},\"stall_ns\":{:.1f}}}", node.compute_ns,
+                   node.stall_ns);
+  } else {
+    out += ",\"compute_ns\":null,\"stall_ns\":null}";
+  }
+}
+
+void append_loop(std::string& out, const RegionStatistics& region, const LoopStatistics& loop) {
+  out += "{\"site\":";
+  append_quoted(out, loop.site);
+  out += ",\"kind\":";
+  append_quoted(out, loop.kind);
+  out += ",\"schedule\":";
+  append_quoted(out, loop.schedule);
+  fmt::format_to(Output(out),
+                 ",\"form\":\"{}\",\"chunk\":{},\"runs\":{},\"iterations\":{},"
+                 "\"per_node\":",
+                 name_of(loop.form), loop.chunk, loop.runs, loop.iterations);
+  append_list(out, loop.per_node, append_loop_part);
+  append_time(out, "elapsed_ns", loop.elapsed_ns);
+  fmt::format_to(Output(out), ",\"predicted_runs\":{}", loop.predicted_runs);
+  append_time(out, "predicted_ns", loop.predicted_ns);
+  append_time(out, "measured_ns", loop.measured_ns);
+  out += ",\"reason\":";
+  append_quoted(out, loop_reason(region, loop));
+  out += '}';
+}
+
 void append_region(std::string& out, const RegionStatistics& region) {
   out += "{\"site\":";
   append_quoted(out, region.site);
@@ -123,7 +157,11 @@ void append_region(std::string& out, const RegionStatistics& region) {
                  region.tried_alone);
   append_outcome(out, "shared", region.shared);
   append_outcome(out, "alone", region.alone);
-  out += '}';
+  out += ",\"loops\":";
+  append_list(out, region.loops, [&region](std::string& to, const LoopStatistics& loop) {
+    append_loop(to, region, loop);
+  });
+  fmt::format_to(Output(out), ",\"loops_left_out\":{}}}", region.loops_left_out);
 }
 
 }  // namespace
@@ -138,6 +176,18 @@ const char* name_of(RegionStatistics::Rule rule) {
   const auto index = static_cast<std::size_t>(rule);
   AMASIA_CHECK(index < kRules.size(), "every rule has a name");
   return kRules[index];
+}
+
+const char* name_of(LoopStatistics::Form form) {
+  const auto index = static_cast<std::size_t>(form);
+  AMASIA_CHECK(index < kForms.size(), "every form has a name");
+  return kForms[index];
+}
+
+std::optional<LoopStatistics::Form> form_named(std::string_view name) {
+  const auto found = std::find(kForms.begin(), kForms.end(), name);
+  if (found == kForms.end()) return std::nullopt;
+  return static_cast<LoopStatistics::Form>(found - kForms.begin());
 }
 
 std::optional<RegionStatistics::Rule> rule_named(std::string_view name) {

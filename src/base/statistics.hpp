@@ -69,6 +69,45 @@ struct RegionOutcome {
   }
 };
 
+// What one node had of a loop in its latest run.
+struct LoopNodeStatistics {
+  std::uint32_t id = 0;
+  double share = 0;           // of the iterations, as dealt
+  std::optional<double> csr;  // core speed ratio as dealt by, the fastest = 1; none: it had no part
+  // A thread's time for an iteration, waiting for pages apart; of runs that told, newer ones count
+  // more. Only where iterations are handed out at run time.
+  std::uint32_t probes = 0;  // runs that told; 0: nothing is known
+  double compute_ns = 0;
+  double stall_ns = 0;
+};
+
+// A work-sharing loop of a region, as executions across nodes have met it.
+struct LoopStatistics {
+  // How iterations come to threads; names are those of the JSON document.
+  enum class Form : std::uint8_t {
+    kBlocks,   // "blocks": a run for each thread, by the nodes' speeds
+    kChunks,   // "chunks": in turn, as schedule(static, chunk) says
+    kVectors,  // "vectors": a run of whole vectors for each thread
+    kPool,     // "pool": handed out at run time
+    kOrdered,  // "ordered": in the order of the iterations
+  };
+
+  std::string site;
+  std::string kind;      // as the program asks: "dynamic"
+  std::string schedule;  // as it was carried out: "hetprobe-i"
+  Form form = Form::kBlocks;
+  std::uint64_t chunk = 0;  // 0: none was given
+  std::uint64_t runs = 0;
+  std::uint64_t iterations = 0;  // of all runs
+  std::vector<LoopNodeStatistics> per_node;
+  // Where iterations are handed out at run time, on node 0, from its first thread in to its last
+  // one out: of all runs, and of those for which a time was predicted.
+  Nanos elapsed_ns = 0;
+  std::uint64_t predicted_runs = 0;
+  Nanos predicted_ns = 0;
+  Nanos measured_ns = 0;
+};
+
 // One region, by its site.
 struct RegionStatistics {
   // What is decided for its next run; names are those of the JSON document.
@@ -110,12 +149,17 @@ struct RegionStatistics {
   Nanos fork_join_ns = 0;         // what a shared run takes beyond its longest node
   bool tried_alone = false;       // predicted_alone_ns was measured
   RegionOutcome shared, alone;    // alone: because that was thought to be cheaper
+
+  std::vector<LoopStatistics> loops;  // in the order in which they were met
+  std::uint64_t loops_left_out = 0;   // runs of further loops
 };
 
 const char* name_of(RegionStatistics::Phase phase);
 const char* name_of(RegionStatistics::Rule rule);
 std::optional<RegionStatistics::Phase> phase_named(std::string_view name);
 std::optional<RegionStatistics::Rule> rule_named(std::string_view name);
+const char* name_of(LoopStatistics::Form form);
+std::optional<LoopStatistics::Form> form_named(std::string_view name);
 
 struct JobStatistics {
   std::vector<NodeStatistics> nodes;

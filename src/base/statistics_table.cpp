@@ -61,6 +61,14 @@ std::string shares_column(const RegionStatistics& region) {
   return text.size() <= kSharesWidth ? text : fmt::format("{} nodes", region.nodes);
 }
 
+std::string loop_line(const RegionStatistics& region, const LoopStatistics& loop) {
+  return fmt::format("{}, {}: {}", loop_heading(loop), runs_text(loop), loop_reason(region, loop));
+}
+
+std::string left_out_line(const RegionStatistics& region) {
+  return fmt::format("{} runs of further loops are not told apart", region.loops_left_out);
+}
+
 }  // namespace
 
 std::string to_table(const JobStatistics& job) {
@@ -79,6 +87,8 @@ std::string to_table(const JobStatistics& job) {
                    region.faults, duration_text(region.stall_ns), duration_text(region.elapsed_ns),
                    shares_column(region));
     append_wrapped(out, sharing_reason(region));
+    for (const LoopStatistics& loop : region.loops) append_wrapped(out, loop_line(region, loop));
+    if (region.loops_left_out > 0) append_wrapped(out, left_out_line(region));
   }
   return out;
 }

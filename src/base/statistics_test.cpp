@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/sharing_reason.hpp"
+
 namespace amasia::base {
 namespace {
 
@@ -26,6 +28,23 @@ JobStatistics sample() {
   region.predicted_shared_ns = 9500 * kMicrosecond;
   region.stall_ns_expected = 10;
   region.shared = {2, 20 * kMillisecond, 1, 9 * kMillisecond};
+  LoopStatistics loop;
+  loop.site = "a.c:13 main";
+  loop.kind = "dynamic";
+  loop.schedule = "hetprobe-i";
+  loop.form = LoopStatistics::Form::kPool;
+  loop.chunk = 4;
+  loop.runs = 2;
+  loop.iterations = 2000;
+  loop.per_node = {{.id = 0, .share = 0.75, .csr = 1, .probes = 2, .compute_ns = 2000},
+                   {.id = 1, .share = 0.25, .csr = 0.25, .probes = 1, .compute_ns = 6000.5,
+                    .stall_ns = 2000}};
+  loop.elapsed_ns = 4000;
+  loop.predicted_runs = 1;
+  loop.predicted_ns = 1500;
+  loop.measured_ns = 1600;
+  region.loops = {loop};
+  region.loops_left_out = 5;
   job.regions.push_back(region);
   region = {};
   region.site = "main+0x12";
@@ -56,7 +75,15 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"stall_ns_expected\":10,\"charged_ns\":0,\"fork_join_ns\":0,\"tried_alone\":false,"
             "\"shared\":{\"runs\":2,\"elapsed_ns\":20000000,\"settled_runs\":1,"
             "\"settled_ns\":9000000},"
-            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0}},"
+            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
+            "\"schedule\":\"hetprobe-i\",\"form\":\"pool\",\"chunk\":4,\"runs\":2,"
+            "\"iterations\":2000,\"per_node\":[{\"id\":0,\"share\":0.7500,\"csr\":1,"
+            "\"probes\":2,\"compute_ns\":2000.0,\"stall_ns\":0.0},{\"id\":1,\"share\":0.2500,"
+            "\"csr\":0.25,\"probes\":1,\"compute_ns\":6000.5,\"stall_ns\":2000.0}],"
+            "\"elapsed_ns\":4000,\"predicted_runs\":1,\"predicted_ns\":1500,"
+            "\"measured_ns\":1600,\"reason\":\"shared 0.75 : 0.25: an iteration takes 2000 ns on "
+            "node 0, 8001 ns on node 1 (2000 ns of it stall)\"}],\"loops_left_out\":5},"
             "{\"site\":\"main+0x12\",\"runs\":4,\"nodes\":0,"
             "\"single_node_reason\":\"doacross loop\",\"single_node_runs\":1,\"faults\":0,"
             "\"stall_ns\":0,\"elapsed_ns\":0,"
@@ -65,7 +92,8 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"predicted_shared_ns\":null,\"stall_ns_expected\":0,\"charged_ns\":0,"
             "\"fork_join_ns\":0,\"tried_alone\":false,"
             "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
-            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0}}]}\n");
+            "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"loops\":[],\"loops_left_out\":0}]}\n");
 }
 
 TEST(Statistics, TableNamesUnitsSharesAndReasons) {
@@ -74,6 +102,11 @@ TEST(Statistics, TableNamesUnitsSharesAndReasons) {
       << table;
   EXPECT_NE(table.find("20.0 ms  0.75 : 0.25\n"), std::string::npos) << table;
   EXPECT_NE(table.find("1500 ns"), std::string::npos) << table;
+  EXPECT_NE(table.find("    loop at a.c:13 main, dynamic,4, carried out by hetprobe-i, 2 runs of "
+                       "1000 iterations: shared 0.75 : 0.25:"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("    5 runs of further loops are not told apart\n"), std::string::npos);
 }
 
 std::size_t columns_of(std::string_view line) {
@@ -116,6 +149,40 @@ TEST(Statistics, PhasesAndRulesAreFoundByTheirNames) {
     EXPECT_EQ(rule_named(name_of(rule)), rule);
   }
   EXPECT_FALSE(rule_named(""));
+}
+
+TEST(Statistics, LoopsSayWhyTheyAreWhereTheyAre) {
+  using Form = LoopStatistics::Form;
+  RegionStatistics region;
+  LoopStatistics loop;
+  loop.per_node = {{.id = 0, .share = 0.6, .csr = 1}, {.id = 1, .share = 0.4, .csr = 0.5}};
+  EXPECT_EQ(loop_reason(region, loop), "shared 0.60 : 0.40 by the speeds of its region");
+  loop.form = Form::kChunks;
+  EXPECT_EQ(loop_reason(region, loop),
+            "dealt 0.60 : 0.40 in turn, chunk by chunk, as the program asks");
+  loop.form = Form::kPool;
+  EXPECT_EQ(loop_reason(region, loop),
+            "shared 0.60 : 0.40: it is over before any node has to ask for more");
+  loop.per_node[0].probes = loop.per_node[1].probes = 3;
+  loop.per_node[0].compute_ns = 50;
+  loop.per_node[1].stall_ns = 20'000;
+  loop.per_node[1].csr = std::nullopt;
+  EXPECT_EQ(loop_reason(region, loop),
+            "on node 0 only, but for probes (0.60 : 0.40): an iteration takes 50.0 ns on node 0, "
+            "20.0 us on node 1 (20.0 us of it stall)");
+  region.phase = RegionStatistics::Phase::kAlone;
+  EXPECT_EQ(loop_reason(region, loop).find("on node 0 with its region now; before, on node 0 only"),
+            0u);
+  region.phase = RegionStatistics::Phase::kShared;
+  loop.form = Form::kBlocks;
+  loop.per_node[0].share = 1;
+  loop.per_node[1].share = 0;
+  EXPECT_EQ(loop_reason(region, loop), "on node 0 only, as its region is");
+  for (const Form form :
+       {Form::kBlocks, Form::kChunks, Form::kVectors, Form::kPool, Form::kOrdered}) {
+    EXPECT_EQ(form_named(name_of(form)), form);
+  }
+  EXPECT_FALSE(form_named("heap"));
 }
 
 TEST(Statistics, MeansAreOfSettledRunsWhereThereAreAny) {

@@ -31,6 +31,13 @@ class Dealer {
 
   // Iterations that no node was given yet.
   std::uint64_t remaining() const { return probes_ ? probe_.remaining() : pool_.remaining(); }
+  // How many a node was given, and the speed that it counts with now; by rank.
+  std::uint64_t given(std::size_t rank) const {
+    return probes_ ? probe_.given(rank) : pool_.given(rank);
+  }
+  std::uint32_t speed(std::size_t rank) const {
+    return probes_ ? probe_.speed(rank) : pool_.powers()[rank].speed;
+  }
   // nullptr where the schedule does not probe.
   const ProbeDealer* probe() const { return probes_ ? &probe_ : nullptr; }
 

@@ -30,6 +30,7 @@ Refill GlobalPool::take(std::size_t rank) {
   AMASIA_CHECK(size > 0 && size <= remaining(), "a take is between one and all that remain");
   const Iterations range{next_, next_ + size};
   next_ = range.end;
+  given_[rank] += size;
   return {range, remaining() > 0};
 }
 

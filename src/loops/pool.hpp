@@ -35,6 +35,9 @@ class GlobalPool {
   // What the node has executed since it told last.
   void note(std::size_t rank, const Report& report);
   std::uint64_t remaining() const { return count_ - next_; }
+  // How many iterations the node has been given.
+  std::uint64_t given(std::size_t rank) const { return given_[rank]; }
+  std::span<const Power> powers() const { return {powers_.data(), nodes_}; }
 
  private:
   void weigh();
@@ -46,6 +49,7 @@ class GlobalPool {
   Batch batch_;
   std::size_t nodes_ = 0;
   std::array<Power, base::kMaxNodes> powers_;
+  std::array<std::uint64_t, base::kMaxNodes> given_{};
   std::array<Report, base::kMaxNodes> recent_;  // of schedules that adapt
 };
 

@@ -60,6 +60,7 @@ void ProbeCache::weigh(Loop& loop, std::span<const std::uint32_t> threads) {
   // What a short run's slowest nodes measured comes with the next one.
   if (!some || (!all && loop.runs < kProbes)) return;
   const ProbeDecision decision = decide_shares({samples.data(), threads.size()}, 1, 0);
+  loop.expected_ns = decision.best_ns();
   if (!loop.next.known || !are_alike(loop.next, decision, threads.size())) {
     loop.next.speeds = decision.speeds;
   }
@@ -92,6 +93,11 @@ const ProbeCache::NodeEntry* ProbeCache::find(std::uint64_t key, std::size_t ran
   if (found == loops_.end() || rank >= base::kMaxNodes) return nullptr;
   const NodeEntry& node = found->second.nodes[rank];
   return node.runs > 0 ? &node : nullptr;
+}
+
+double ProbeCache::expected_ns(std::uint64_t key) const {
+  const auto found = loops_.find(key);
+  return found == loops_.end() ? 0 : found->second.expected_ns;
 }
 
 }  // namespace amasia::loops

@@ -53,6 +53,8 @@ class ProbeCache {
 
   // What is known of a node; nullptr: nothing.
   const NodeEntry* find(std::uint64_t key, std::size_t rank) const;
+  // What an iteration of the loop's next run is expected to take, all nodes working; 0: not known.
+  double expected_ns(std::uint64_t key) const;
 
  private:
   struct Loop {
@@ -60,6 +62,7 @@ class ProbeCache {
     std::uint32_t runs = 0;
     std::uint32_t surprises = 0;  // in a row
     NextRun next;
+    double expected_ns = 0;  // for an iteration, by all nodes
   };
 
   static bool note(NodeEntry& node, const Report& report, bool settled);

@@ -111,6 +111,8 @@ void ProbeDealer::decide() {
     samples[r] = {node.power.threads, node.cost};
   }
   decision_ = decide_shares({samples.data(), nodes_.size()}, left_, 0);
+  const auto not_done = static_cast<double>(loop_.count - done_);
+  expected_ns_ = decision_.best_ns() * not_done / static_cast<double>(left_);
   for (std::size_t r = 0; r < nodes_.size(); ++r) nodes_[r].power.speed = decision_.speeds[r];
   decided_ = true;
   ++decisions_;

@@ -71,6 +71,10 @@ class ProbeDealer {
   // How often shares were decided; and what the last time said.
   std::uint32_t decisions() const { return decisions_; }
   const ProbeDecision& decision() const { return decision_; }
+  // What was expected, at that time, of all that was not executed by then; 0: nothing was decided.
+  double expected_ns() const { return expected_ns_; }
+  std::uint64_t given(std::size_t rank) const { return nodes_[rank].given; }
+  std::uint32_t speed(std::size_t rank) const { return nodes_[rank].power.speed; }
   bool is_valid() const;
 
  private:
@@ -110,6 +114,7 @@ class ProbeDealer {
   std::uint32_t decisions_ = 0;
   bool decided_ = false;
   ProbeDecision decision_;
+  double expected_ns_ = 0;
 };
 
 }  // namespace amasia::loops

@@ -28,6 +28,9 @@ struct ProbeDecision {
   double shared_ns = 0;    // what the rest takes on the best set of two or more; 0: there is none
   double single_ns = 0;    // and on the best single node
   std::size_t single = 0;  // which that is
+
+  // What the rest takes as decided.
+  double best_ns() const { return nodes_used > 1 ? shared_ns : single_ns; }
 };
 
 // `remaining` iterations; the node of rank `home` has the data. At least one was measured.

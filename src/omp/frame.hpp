@@ -23,6 +23,7 @@
 namespace amasia::omp {
 
 class GivenCopies;
+class LoopBook;
 class Node;
 class Team;
 
@@ -86,6 +87,8 @@ struct alignas(64) ThreadFrame {
   std::uint32_t asked_number = 0;
   std::uint32_t asked_size = 0;
   NodeTotals totals;
+  // The region's, where this is the team's thread 0; else nullptr.
+  LoopBook* book = nullptr;
   // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
   std::byte* stack_low = nullptr;
   std::byte* stack_top = nullptr;

@@ -151,6 +151,8 @@ class Node final : public fabric::Handler {
 
   // Regions by place, longest elapsed first. On the origin, any thread.
   std::vector<RegionRecord> region_records() const;
+  // The same as `--stats` reports it, with its loops.
+  std::vector<base::RegionStatistics> region_statistics() const;
 
   // Waiting for what a handler does, or another node posts. `ready` must read with acquire what
   // handlers wrote before wake(), and sequentially consistently what is posted on the board. Spins

@@ -61,6 +61,8 @@ RegionRecord* Node::record_of(const void* function, Abi abi, const void* locatio
   if (record == nullptr) {
     record = std::make_unique<RegionRecord>();
     record->site = site_of(function, runtime(abi).source_of(location));
+    record->function = function;
+    record->abi = abi;
   }
   return record.get();
 }
@@ -164,6 +166,7 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     }
     record.cores = std::move(cores);
     record.took_part.reset();
+    if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
     if (!calibration_.has_value()) return;
     std::vector<double> break_even;

@@ -8,6 +8,8 @@
 #include "omp/copied_in.hpp"
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/region_statistics.hpp"
+#include "omp/work_sharing.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -88,7 +90,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .location = request.location,
                .proc_bind = request.proc_bind,
                .mend_dynamic = icvs.dynamic != 0,
-               .extra = request.extra});
+               .extra = request.extra,
+               .book = plan.record->book.get()});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -241,6 +244,23 @@ std::vector<RegionRecord> Node::region_records() const {
   std::sort(records.begin(), records.end(),
             [](const auto& one, const auto& other) { return one.elapsed_ns > other.elapsed_ns; });
   return records;
+}
+
+std::vector<base::RegionStatistics> Node::region_statistics() const {
+  std::vector<base::RegionStatistics> regions;
+  for (const RegionRecord& record : region_records()) {
+    base::RegionStatistics& region = regions.emplace_back(statistics_of(record));
+    if (record.book == nullptr) continue;
+    region.loops_left_out = record.book->left_out();
+    for (const LoopBook::Entry& met : record.book->entries()) {
+      std::optional<LoopOutcome> outcome;
+      if (work_sharing_ != nullptr) outcome = work_sharing_->outcome_of(record.function, met.code);
+      base::LoopStatistics loop = statistics_of(record, met, outcome ? &*outcome : nullptr);
+      loop.site = site_of(met.code, runtime(record.abi).source_of(met.place));
+      region.loops.push_back(std::move(loop));
+    }
+  }
+  return regions;
 }
 
 }  // namespace amasia::omp

@@ -5,6 +5,7 @@
 #include <array>
 #include <bitset>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 
 #include "base/base.hpp"
 #include "loops/loops.hpp"
+#include "omp/loop_book.hpp"
 
 namespace amasia::omp {
 
@@ -101,6 +103,8 @@ inline constexpr std::uint64_t kKnowsTeamSize = 2;
 // other nodes know its site.
 struct RegionRecord {
   std::string site;  // "file:line function", else symbol+offset
+  const void* function = nullptr;
+  Abi abi = Abi::kKmpc;
   std::uint64_t runs = 0;
   std::uint64_t runs_single = 0;
   std::uint32_t nodes = 1;                           // of the last run
@@ -129,6 +133,8 @@ struct RegionRecord {
     bool operator==(const Dealt&) const = default;
   };
   Dealt dealt;
+  // The loops that executions across nodes have met; made with the model.
+  std::shared_ptr<LoopBook> book;
 };
 
 // What was decided about one region. `shares.size()` < 2: it stays on this node.

@@ -45,6 +45,7 @@ void Team::begin(const Begin& begin) {
   proc_bind_ = begin.proc_bind;
   mend_dynamic_ = begin.mend_dynamic;
   extra_.assign(begin.extra.begin(), begin.extra.end());
+  book_ = begin.book;
   singles_.reset(local_size());
   // Without a runtime: tests of single constructs.
   can_be_cancelled_ = runtime_ != nullptr && runtime_->cancellation();
@@ -86,6 +87,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   frame.local_id = local_id;
   frame.global_id = local_offset() + local_id;
   frame.abi = {abi0, abi1};
+  frame.book = frame.global_id == 0 ? book_ : nullptr;
   frame.stack_low = stack.bottom;
   frame.stack_top = stack.top;
   ThreadContext& context = thread_context;

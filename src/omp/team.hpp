@@ -63,6 +63,7 @@ class Team {
   // All participants share memory, on which their leaders meet.
   bool meets_on_board() const { return meets_on_board_; }
   Node& node() const { return node_; }
+  const void* function() const { return outlined_.function; }  // the region's
   LocalRuntime& runtime() const { return *runtime_; }
   // What the ABI of the origin gave in RegionRequest::extra.
   std::span<const std::byte> extra() const { return extra_; }
@@ -127,6 +128,7 @@ class Team {
     std::int32_t proc_bind = 0;
     bool mend_dynamic = false;  // the forking thread had dyn-var on: each implicit task gets it
     std::span<const std::byte> extra;
+    LoopBook* book = nullptr;  // on the origin: the region's
   };
   void begin(const Begin& begin);
   // Forks the node team, runs the region's part, returns when it has joined. Native stack.
@@ -175,6 +177,7 @@ class Team {
   std::int32_t proc_bind_ = 0;
   bool mend_dynamic_ = false;
   std::vector<std::byte> extra_;
+  LoopBook* book_ = nullptr;
 
   // Grown, never shrunk: a task that ends late may still look at its frame.
   std::vector<std::unique_ptr<ThreadFrame>> frames_;

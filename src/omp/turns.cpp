@@ -34,13 +34,18 @@ void Turns::close(const Team& team, std::uint64_t number) {
   table_.close(team.region(), number);
 }
 
-void Turns::begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule) {
+void Turns::begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
+                  const LoopSite& site) {
   frame.loop = ThreadLoop{};
   frame.loop.space = space;
   frame.loop.schedule = loops::in_turn(schedule);
   frame.loop.number = frame.loops_met++;
   frame.loop.ordered = true;
   if (space.count == 0) return;
+  if (frame.book != nullptr) {
+    frame.book->note(site, {LoopForm::kOrdered, schedule.kind, frame.loop.schedule.kind,
+                            schedule.chunk, space.count});
+  }
   on_native_stack([this, &frame] { frame.loop.slot = open(*frame.team, frame.loop.number); });
 }
 

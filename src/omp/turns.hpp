@@ -36,7 +36,8 @@ class Turns final : public fabric::Handler {
   ~Turns() override;
 
   // The calling thread, that of `frame`, enters its team's next loop; as WorkSharing::begin().
-  void begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule);
+  void begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
+             const LoopSite& site);
   // The thread's next iterations, never empty; or false: it has left the loop. What was ordered in
   // the iterations before is over. May wait.
   bool next(ThreadFrame& frame, loops::Iterations& range);

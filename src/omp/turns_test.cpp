@@ -40,7 +40,7 @@ TEST(Turns, OrderedPartsOfEveryIterationComeInOrder) {
       job.region([&](ThreadFrame& frame) {
         Turns& turns = *frame.team->node().turns();
         for (std::size_t i = 0; i < loops.size(); ++i) {
-          turns.begin(frame, loops[i].space, loops[i].schedule);
+          turns.begin(frame, loops[i].space, loops[i].schedule, nullptr);
           for (loops::Iterations range; turns.next(frame, range);) {
             for (auto n = range.begin; n < range.end; ++n) {
               executed[i].fetch_add(1);

@@ -73,6 +73,11 @@ struct WorkSharing::NodeLoop {
   Want want{};  // what to send when the pool runs low; constant, but for the reports
   loops::NodePool pool;
   loops::Report news;  // what was executed since the last request
+  // Where it is, when the node's first thread came to it, and what the nodes count with.
+  const void* function = nullptr;
+  const void* code = nullptr;
+  Nanos opened = 0;
+  std::array<loops::Power, base::kMaxNodes> powers;
   std::uint32_t threads_here = 0;  // of the node that have not ended the loop
   // Refills delivered. Release by who delivers, acquire by who waits for one.
   std::atomic<std::uint32_t> deliveries{0};
@@ -84,6 +89,12 @@ struct WorkSharing::GlobalLoop {
   std::uint32_t nodes_to_tell = 0;    // that do not know yet that there is no more
   std::vector<loops::Report> totals;  // by rank
   std::optional<loops::NextRun> next{};  // once a node was told that there is no more
+  double expected_ns = 0;  // of an iteration, before the run; 0: nothing was known
+  Nanos expected_end = 0;  // by the run's first decision; 0: there was none
+  // Once the origin's threads have left the loop: where it is, and when they came and went.
+  const void* function = nullptr;
+  const void* code = nullptr;
+  Nanos opened = 0, left = 0;
 };
 
 namespace {
@@ -97,6 +108,19 @@ std::uint64_t key_of(const void* site, std::span<const NodeShare> shares) {
     key ^= key >> 29;
   }
   return key | 1;
+}
+
+// By the team's thread 0, which has begun the loop.
+void note_run(ThreadFrame& frame, loops::ScheduleRequest asked, const LoopSite& site) {
+  const ThreadLoop& loop = frame.loop;
+  LoopForm form = LoopForm::kPooled;
+  if (frame.doacross != nullptr) {
+    form = LoopForm::kOrdered;
+  } else if (!loops::schedule_of(loop.schedule.kind).pooled()) {
+    form = loop.schedule.chunk == 0 ? LoopForm::kBlocks : LoopForm::kChunks;
+  }
+  const std::uint64_t count = site.iterations != 0 ? site.iterations : loop.space.count;
+  frame.book->note(site, {form, asked.kind, loop.schedule.kind, asked.chunk, count});
 }
 
 }  // namespace
@@ -139,11 +163,12 @@ loops::ScheduleRequest WorkSharing::carried_out(loops::ScheduleRequest asked) co
 }
 
 void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
-                        loops::ScheduleRequest schedule, const void* site) {
+                        loops::ScheduleRequest schedule, const LoopSite& site) {
   frame.loop = ThreadLoop{};
   frame.loop.space = space;
   frame.loop.schedule = carried_out(schedule);
   frame.loop.number = frame.loops_met++;
+  if (frame.book != nullptr && space.count > 0) note_run(frame, schedule, site);
   if (!loops::schedule_of(frame.loop.schedule.kind).pooled() || space.count == 0) return;
   // Chunks of a dynamic loop stay whole, whatever it is carried out by.
   const bool dynamic = schedule.kind == loops::ScheduleKind::kDynamic;
@@ -151,8 +176,8 @@ void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
     frame.loop.whole = schedule.chunk;
     frame.loop.schedule.chunk = 0;
   }
-  on_native_stack([this, &frame, site] {
-    frame.loop.slot = open(*frame.team, frame.loop, site);
+  on_native_stack([this, &frame, code = site.code] {
+    frame.loop.slot = open(*frame.team, frame.loop, code);
   });
 }
 
@@ -186,7 +211,10 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   body.kind = begun.schedule.kind;
   // Of a loop that was cancelled the nodes do not know the same (W4).
   body.key = team.can_be_cancelled() ? 0 : key_of(site, team.shares());
-  std::array<loops::Power, base::kMaxNodes> powers;
+  auto& powers = loop.powers;
+  loop.function = team.function();
+  loop.code = site;
+  loop.opened = node_.self() == base::kOrigin ? os::monotonic_now() : 0;
   History* const history = body.key != 0 ? &known_[body.key] : nullptr;
   if (history != nullptr) {
     body.known = history->next.known ? 1 : 0;
@@ -194,7 +222,7 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   }
   for (std::size_t rank = 0; rank < body.nodes; ++rank) {
     const NodeShare& share = team.shares()[rank];
-    powers[rank].threads = share.threads;
+    powers[rank] = {share.threads, loops::kEvenSpeed};
     if (body.known != 0) powers[rank].speed = history->next.speeds[rank];
     loop.want.sharers[rank] = {share.node.value, share.threads, powers[rank].speed};
   }
@@ -342,6 +370,7 @@ WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
   }
   GlobalLoop loop{loops::Dealer(terms_of(body), {powers.data(), sharers.size()}), want, body.nodes,
                   std::vector<loops::Report>(sharers.size())};
+  loop.expected_ns = body.key != 0 ? cache_.expected_ns(body.key) : 0;
   return global_.emplace(body.number, std::move(loop)).first->second;
 }
 
@@ -372,6 +401,7 @@ std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
   loop.totals[body.rank] += body.late;
   std::vector<loops::Grant> grants;
   loop.dealer.ask(body.rank, body.report, grants);
+  expect(loop);
   std::vector<Give> gives;
   for (const loops::Grant& grant : grants) {
     Give give;
@@ -386,7 +416,10 @@ std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
     gives.push_back(give);
   }
   // A node that knows that there is no more does not ask again.
-  if (loop.nodes_to_tell == 0) global_.erase(body.number);
+  if (loop.nodes_to_tell == 0 && loop.left != 0) {
+    conclude(loop);
+    global_.erase(body.number);
+  }
   return gives;
 }
 
@@ -432,6 +465,7 @@ void WorkSharing::close(NodeLoop& loop) {
   const std::lock_guard lock(loops_mutex_);
   AMASIA_CHECK(loop.threads_here > 0, "each thread of the node ends a loop once");
   --loop.threads_here;
+  if (loop.threads_here == 0 && node_.self() == base::kOrigin) note_left(loop);
   retire_if_done(loop);
 }
 
@@ -450,6 +484,81 @@ void WorkSharing::retire_if_done(NodeLoop& loop) {
   AMASIA_CHECK(at != open_.end(), "a loop is retired once");
   spare_.push_back(std::move(*at));
   open_.erase(at);
+}
+
+// What the rest was expected to take when shares were decided for the first time.
+void WorkSharing::expect(GlobalLoop& loop) {
+  const loops::ProbeDealer* const probe = loop.dealer.probe();
+  if (loop.expected_end != 0 || probe == nullptr || probe->decisions() == 0) return;
+  loop.expected_end = os::monotonic_now() + static_cast<Nanos>(probe->expected_ns());
+}
+
+// The origin's last thread has left the loop; under loops_mutex_.
+void WorkSharing::note_left(const NodeLoop& loop) {
+  const Nanos now = os::monotonic_now();
+  const std::lock_guard lock(global_mutex_);
+  const auto found = global_.find(loop.want.body.number);
+  if (loop.want.body.region != global_region_ || found == global_.end()) {
+    return conclude_dealt_at_once(loop, now - loop.opened);
+  }
+  GlobalLoop& global = found->second;
+  global.function = loop.function;
+  global.code = loop.code;
+  global.opened = loop.opened;
+  global.left = now;
+  if (global.nodes_to_tell > 0) return;
+  conclude(global);
+  global_.erase(found);
+}
+
+// Under global_mutex_; all nodes know that there is no more, and the origin's threads have left.
+void WorkSharing::conclude(const GlobalLoop& loop) {
+  if (loop.code == nullptr) return;
+  const WantBody& body = loop.want.body;
+  LoopRunOutcome run;
+  run.count = body.count;
+  run.elapsed = loop.left - loop.opened;
+  if (loop.expected_ns > 0) {
+    run.expected = static_cast<Nanos>(loop.expected_ns * static_cast<double>(body.count));
+  } else if (loop.expected_end > loop.opened) {
+    run.expected = loop.expected_end - loop.opened;
+  }
+  for (std::size_t r = 0; r < body.nodes; ++r) {
+    LoopRunOutcome::Part part;
+    part.node = NodeId{static_cast<NodeId::representation>(loop.want.sharers[r].node)};
+    part.given = loop.dealer.given(r);
+    part.speed = loop.dealer.speed(r);
+    if (const auto* const told = cache_.find(body.key, r); told != nullptr) {
+      part.cost = told->mean;
+      part.probes = told->runs;
+    }
+    run.parts.push_back(part);
+  }
+  outcomes_.add(loop.function, loop.code, std::move(run));
+}
+
+// Nobody had to ask: the first deal was all.
+void WorkSharing::conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed) {
+  if (loop.code == nullptr) return;
+  const WantBody& body = loop.want.body;
+  const loops::Dealer dealt(terms_of(body), {loop.powers.data(), body.nodes});
+  LoopRunOutcome run;
+  run.count = body.count;
+  run.elapsed = elapsed;
+  for (std::size_t r = 0; r < body.nodes; ++r) {
+    LoopRunOutcome::Part part;
+    part.node = NodeId{static_cast<NodeId::representation>(loop.want.sharers[r].node)};
+    part.given = dealt.given(r);
+    part.speed = dealt.speed(r);
+    run.parts.push_back(part);
+  }
+  outcomes_.add(loop.function, loop.code, std::move(run));
+}
+
+std::optional<LoopOutcome> WorkSharing::outcome_of(const void* function, const void* code) const {
+  const std::lock_guard lock(global_mutex_);
+  const LoopOutcome* const found = outcomes_.find(function, code);
+  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 void WorkSharing::on_message(const fabric::Incoming& message) {

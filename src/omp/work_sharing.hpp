@@ -10,9 +10,10 @@
 // known_            | the same, and handler               | loops_mutex_
 // NodeLoop::pool,   | threads of the node, handler        | NodeLoop::mutex
 //   news, want      |                                     |
-// global_, cache_   | handler and threads of the origin   | global_mutex_
+// global_, cache_,  | handler and threads of the origin   | global_mutex_
+//   outcomes_       |                                     |
 // W1 Mutexes are held on native stacks only, never across a send or a wait, and in the order
-//    loops_mutex_, NodeLoop::mutex; nothing managed is touched under them.
+//    loops_mutex_, then NodeLoop::mutex or global_mutex_; nothing managed is touched under them.
 // W2 All threads of a team meet the same loops in the same order, so (region, count of loops met)
 //    names a loop on every node.
 // W3 A node's loop stays until all its threads have ended it and no request is under way. If it is
@@ -34,6 +35,7 @@
 #include "fabric/fabric.hpp"
 #include "loops/loops.hpp"
 #include "omp/frame.hpp"
+#include "omp/loop_outcomes.hpp"
 
 namespace amasia::omp {
 
@@ -61,7 +63,7 @@ class WorkSharing final : public fabric::Handler {
   // equal arguments. No barrier is implied; any number of loops may be under way. `site`: where in
   // the program the loop is, by which its runs are known; nullptr: nowhere.
   void begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
-             const void* site);
+             const LoopSite& site);
   // The thread's next iterations, never empty; or false: it has left the loop. To be called until
   // then. May wait for a message.
   bool next(ThreadFrame& frame, loops::Iterations& range);
@@ -69,6 +71,9 @@ class WorkSharing final : public fabric::Handler {
   // The thread leaves the loop that it is in before its end: the loop, or its region, has been
   // cancelled.
   void leave(ThreadFrame& frame);
+
+  // On the origin: what came of a region's loop; nullopt: nothing is known. Any thread.
+  std::optional<LoopOutcome> outcome_of(const void* function, const void* code) const;
 
   // Requests for iterations that went to the origin since start, from this node.
   std::uint64_t refills() const { return refills_.load(std::memory_order_relaxed); }
@@ -97,6 +102,10 @@ class WorkSharing final : public fabric::Handler {
   [[gnu::noinline]] bool next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,
                                         loops::Iterations& range);
   [[gnu::noinline]] void close(NodeLoop& loop);
+  void note_left(const NodeLoop& loop);
+  void conclude(const GlobalLoop& loop);
+  void conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed);
+  void expect(GlobalLoop& loop);
   void read_clock(ThreadLoop& thread) const;
   loops::Report executed(ThreadLoop& thread) const;
   void ask(NodeLoop& loop, const WantBody& body);
@@ -115,10 +124,11 @@ class WorkSharing final : public fabric::Handler {
   std::vector<std::unique_ptr<NodeLoop>> open_;
   std::vector<std::unique_ptr<NodeLoop>> spare_;
   std::map<std::uint64_t, History> known_;
-  std::mutex global_mutex_;
+  mutable std::mutex global_mutex_;
   std::uint32_t global_region_ = 0;  // whose loops global_ holds
   std::map<std::uint64_t, GlobalLoop> global_;
   loops::ProbeCache cache_;
+  LoopOutcomes outcomes_;
   std::atomic<std::uint64_t> refills_{0};
 };
 

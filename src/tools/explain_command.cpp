@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <iterator>
 #include <string_view>
@@ -82,16 +83,54 @@ void append_outcome(std::string& out, const char* where, Nanos predicted, bool t
   out += '\n';
 }
 
+void append_loop_nodes(std::string& out, const base::LoopStatistics& loop) {
+  fmt::format_to(Output(out), "      {:>7} {:>8} {:>8} {:>10} {:>10}  {}\n", "node", "share", "CSR",
+                 "computing", "stall", "per iteration, measured in");
+  for (const base::LoopNodeStatistics& node : loop.per_node) {
+    const std::string speed = node.csr ? fmt::format("{:.2f}", *node.csr) : "-";
+    const bool known = node.probes > 0;
+    const auto time = [&](double nanos) { return known ? fmt::format("{:.1f} ns", nanos) : "-"; };
+    fmt::format_to(Output(out), "      {:>7} {:>8.2f} {:>8} {:>10} {:>10}  {}\n", node.id,
+                   node.share, speed, time(node.compute_ns), time(node.stall_ns),
+                   known ? fmt::format("{} {}", node.probes, node.probes == 1 ? "run" : "runs")
+                         : "no run");
+  }
+}
+
+void append_loop(std::string& out, const RegionStatistics& region,
+                 const base::LoopStatistics& loop) {
+  fmt::format_to(Output(out), "    {}, {}\n", printable(base::loop_heading(loop)),
+                 base::runs_text(loop));
+  fmt::format_to(Output(out), "      {}\n", printable(base::loop_reason(region, loop)));
+  if (loop.form != base::LoopStatistics::Form::kPool) return;
+  append_loop_nodes(out, loop);
+  if (loop.predicted_runs == 0) return;
+  const auto runs = static_cast<Nanos>(std::min<std::uint64_t>(loop.predicted_runs, 1'000'000'000));
+  const double off =
+      static_cast<double>(loop.measured_ns) / std::max(1.0, static_cast<double>(loop.predicted_ns));
+  fmt::format_to(Output(out), "      predicted {} a run, measured {} ({:+.1f} %), mean of {} {}\n",
+                 duration_text(loop.predicted_ns / runs), duration_text(loop.measured_ns / runs),
+                 100 * (off - 1), loop.predicted_runs, loop.predicted_runs == 1 ? "run" : "runs");
+}
+
+void append_outcomes(std::string& out, const RegionStatistics& region) {
+  fmt::format_to(Output(out), "    {:>9} {:>10} {:>10} {:>10}  {}\n", "one run", "predicted",
+                 "measured", "off by", "mean of");
+  append_outcome(out, "shared", region.predicted_shared_ns, false, region.shared);
+  append_outcome(out, "on node 0", region.predicted_alone_ns, region.tried_alone, region.alone);
+}
+
 void append_region(std::string& out, const RegionStatistics& region) {
   out += printable(region.site) + '\n';
   append_runs(out, region);
   out += "  " + printable(base::sharing_reason(region)) + '\n';
   append_nodes(out, region);
-  if (region.shared.runs + region.alone.runs == 0) return;
-  fmt::format_to(Output(out), "    {:>9} {:>10} {:>10} {:>10}  {}\n", "one run", "predicted",
-                 "measured", "off by", "mean of");
-  append_outcome(out, "shared", region.predicted_shared_ns, false, region.shared);
-  append_outcome(out, "on node 0", region.predicted_alone_ns, region.tried_alone, region.alone);
+  if (region.shared.runs + region.alone.runs > 0) append_outcomes(out, region);
+  for (const base::LoopStatistics& loop : region.loops) append_loop(out, region, loop);
+  if (region.loops_left_out > 0) {
+    fmt::format_to(Output(out), "    {} runs of further loops are not told apart\n",
+                   region.loops_left_out);
+  }
 }
 
 int refuse(const std::string& sentence) {

@@ -49,6 +49,21 @@ JobStatistics sample() {
   region.tried_alone = true;
   region.shared = {9, 200 * kMillisecond, 8, 168 * kMillisecond};
   region.alone = {2, 55 * kMillisecond, 1, 26'900 * kMicrosecond};
+  base::LoopStatistics loop;
+  loop.site = "long.c:9 main";
+  loop.kind = loop.schedule = "dynamic";
+  loop.form = base::LoopStatistics::Form::kPool;
+  loop.runs = 9;
+  loop.iterations = 9005;
+  loop.per_node = {{.id = 0, .share = 0.75, .csr = 1, .probes = 9, .compute_ns = 2000},
+                   {.id = 1, .share = 0.25, .csr = 0.3, .probes = 1, .compute_ns = 6000.5},
+                   {.id = 2}};
+  loop.elapsed_ns = 9 * kMillisecond;
+  loop.predicted_runs = 8;
+  loop.predicted_ns = 8 * kMillisecond;
+  loop.measured_ns = 9 * kMillisecond;
+  region.loops = {loop};
+  region.loops_left_out = 2;
   job.regions.push_back(region);
   return job;
 }
@@ -72,6 +87,15 @@ TEST(Explain, TellsForEachRegionWhatWasMeasuredAndWhy) {
       "      one run  predicted   measured     off by  mean of\n"
       "       shared    20.0 ms    21.0 ms     +5.0 %  8 runs\n"
       "    on node 0    26.9 ms    26.9 ms     +0.0 %  1 run; predicted by a trial\n"
+      "    loop at long.c:9 main, dynamic, 9 runs of about 1000 iterations\n"
+      "      shared 0.75 : 0.25 : 0.00: an iteration takes 2000 ns on node 0, 6001 ns on node 1; "
+      "without node 2, which would add too little\n"
+      "         node    share      CSR  computing      stall  per iteration, measured in\n"
+      "            0     0.75     1.00  2000.0 ns     0.0 ns  9 runs\n"
+      "            1     0.25     0.30  6000.5 ns     0.0 ns  1 run\n"
+      "            2     0.00        -          -          -  no run\n"
+      "      predicted 1.0 ms a run, measured 1.1 ms (+12.5 %), mean of 8 runs\n"
+      "    2 runs of further loops are not told apart\n"
       "\n"
       "quick.c:3 main\n"
       "  1.0 ms in 2 runs\n"
@@ -99,7 +123,7 @@ TEST(StatisticsFile, ReadsWhatIsWritten) {
 
 TEST(StatisticsFile, LeavesUnknownKeysAlone) {
   Json document = Json::parse(base::to_json(sample()));
-  document["loops"] = Json::array();
+  document["lanes"] = Json::array();
   document["regions"][0]["probes"] = 3;
   EXPECT_TRUE(parse_statistics(document.dump()).ok());
 }
@@ -114,6 +138,19 @@ TEST(StatisticsFile, EveryKeyThatIsMissingIsNamed) {
     ASSERT_FALSE(read.ok()) << key;
     EXPECT_EQ(read.error().message,
               "is not what --stats=FILE writes: regions[1]." + key + " is missing");
+  }
+}
+
+TEST(StatisticsFile, EveryKeyOfALoopThatIsMissingIsNamed) {
+  const Json whole = Json::parse(base::to_json(sample()));
+  for (const auto& [key, value] : whole["regions"][1]["loops"][0].items()) {
+    if (key == "reason") continue;  // told again from the others
+    Json document = whole;
+    document["regions"][1]["loops"][0].erase(key);
+    const auto read = parse_statistics(document.dump());
+    ASSERT_FALSE(read.ok()) << key;
+    EXPECT_EQ(read.error().message,
+              "is not what --stats=FILE writes: regions[1].loops[0]." + key + " is missing");
   }
 }
 
@@ -152,6 +189,10 @@ TEST(StatisticsFile, RefusesAPhaseARatioAndAPartThatCannotBe) {
             start + "csr[1] is neither null nor a number from 0 to 1");
   EXPECT_EQ(message_with("/regions/1/per_node/1/work", -0.5),
             start + "per_node[1].work is not a number from 0 to 1");
+  EXPECT_EQ(message_with("/regions/1/loops/0/form", "heap"),
+            start + "loops[0].form is 'heap', which is none");
+  EXPECT_EQ(message_with("/regions/1/loops/0/per_node/0/csr", -1),
+            start + "loops[0].per_node[0].csr is neither null nor a number from 0 to 1");
   EXPECT_EQ(message_with("/regions/1/shared", 3), start + "shared is not an object");
   EXPECT_EQ(message_with("/regions/1/tried_alone", 0),
             start + "tried_alone is neither true nor false");

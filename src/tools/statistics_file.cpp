@@ -101,6 +101,55 @@ class Object {
   std::string& wrong_;
 };
 
+// A number that is not negative, or null.
+std::optional<double> read_amount(Object& object, const char* key, double most) {
+  const Json* const found = object.find(key);
+  if (found == nullptr || found->is_null()) return std::nullopt;
+  if (found->is_number() && found->get<double>() >= 0 && found->get<double>() <= most) {
+    return found->get<double>();
+  }
+  object.complain(object.path(key), fmt::format("is neither null nor a number from 0 to {}", most));
+  return std::nullopt;
+}
+
+base::LoopNodeStatistics read_loop_part(Object part) {
+  constexpr double kLongest = 1e18;
+  base::LoopNodeStatistics out;
+  part.read("id", out.id);
+  part.read("share", out.share);
+  out.csr = read_amount(part, "csr", 1);
+  part.read("probes", out.probes);
+  out.compute_ns = read_amount(part, "compute_ns", kLongest).value_or(0);
+  out.stall_ns = read_amount(part, "stall_ns", kLongest).value_or(0);
+  return out;
+}
+
+base::LoopStatistics read_loop(const Json& json, const std::string& name, std::string& wrong) {
+  Object loop(json, name, wrong);
+  base::LoopStatistics out;
+  std::string form;
+  loop.read("site", out.site);
+  loop.read("kind", out.kind);
+  loop.read("schedule", out.schedule);
+  loop.read("form", form);
+  if (const auto known = base::form_named(form)) {
+    out.form = *known;
+  } else {
+    loop.complain(loop.path("form"), "is '" + form + "', which is none");
+  }
+  loop.read("chunk", out.chunk);
+  loop.read("runs", out.runs);
+  loop.read("iterations", out.iterations);
+  loop.each("per_node", base::kMaxNodes, [&](const Json& part, const std::string& at) {
+    out.per_node.push_back(read_loop_part(Object(part, at, wrong)));
+  });
+  loop.read("elapsed_ns", out.elapsed_ns, Object::Null::kAllowed);
+  loop.read("predicted_runs", out.predicted_runs);
+  loop.read("predicted_ns", out.predicted_ns, Object::Null::kAllowed);
+  loop.read("measured_ns", out.measured_ns, Object::Null::kAllowed);
+  return out;
+}
+
 RegionNodeStatistics read_part(Object part) {
   RegionNodeStatistics out;
   part.read("id", out.id);
@@ -171,6 +220,11 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
     const Json* const found = region.find(key);
     if (found != nullptr) *outcome = read_outcome(Object(*found, region.path(key), wrong));
   }
+  region.each("loops", std::numeric_limits<std::size_t>::max(),
+              [&](const Json& loop, const std::string& at) {
+                out.loops.push_back(read_loop(loop, at, wrong));
+              });
+  region.read("loops_left_out", out.loops_left_out);
   return out;
 }
 

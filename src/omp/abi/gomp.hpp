@@ -44,12 +44,12 @@ void enter_combined(ThreadFrame& frame, const Combined& combined);
 void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
                 std::uint64_t end, const void* site);
 void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
-                        loops::ScheduleRequest schedule, std::uint64_t end);
+                        loops::ScheduleRequest schedule, std::uint64_t end, const void* site);
 void begin_sections(ThreadFrame& frame, std::uint32_t count);
 
 // A nest of loops whose iterations wait for named ones; the outer one is handed out.
 void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> counts,
-                         loops::ScheduleRequest schedule);
+                         loops::ScheduleRequest schedule, const void* site);
 
 // The process's GOMP runtime for Node::set_runtime.
 LocalRuntime& local_runtime();

@@ -43,9 +43,9 @@ inline void begin_long(ThreadFrame& frame, long start, long end, long step,
 }
 
 inline void begin_ordered_long(ThreadFrame& frame, long start, long end, long step,
-                               loops::ScheduleRequest schedule) {
+                               loops::ScheduleRequest schedule, const void* site) {
   begin_ordered_loop(frame, loops::space_until(start, end, step), schedule,
-                     static_cast<std::uint64_t>(end));
+                     static_cast<std::uint64_t>(end), site);
 }
 
 using Ull = unsigned long long;
@@ -55,17 +55,17 @@ inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
 }
 
 inline void begin_ordered_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
-                              loops::ScheduleRequest schedule) {
-  begin_ordered_loop(frame, loops::space_until(start, end, up, step), schedule, end);
+                              loops::ScheduleRequest schedule, const void* site) {
+  begin_ordered_loop(frame, loops::space_until(start, end, up, step), schedule, end, site);
 }
 
 // The nest's lengths are those of whole loops: not negative.
 template <typename T>
 void begin_doacross(ThreadFrame& frame, unsigned dimensions, const T* counts,
-                    loops::ScheduleRequest schedule) {
+                    loops::ScheduleRequest schedule, const void* site) {
   static_assert(sizeof(T) == sizeof(std::uint64_t));
   const std::vector<std::uint64_t> lengths(counts, counts + dimensions);
-  begin_doacross_loop(frame, lengths, schedule);
+  begin_doacross_loop(frame, lengths, schedule, site);
 }
 
 // A chunk size of `long`; libgomp takes anything below 1 as not given.

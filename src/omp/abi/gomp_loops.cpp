@@ -17,17 +17,17 @@ void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRe
 }
 
 void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
-                        loops::ScheduleRequest schedule, std::uint64_t end) {
+                        loops::ScheduleRequest schedule, std::uint64_t end, const void* site) {
   loop_end = end;
-  frame.team->node().turns()->begin(frame, space, schedule);
+  frame.team->node().turns()->begin(frame, space, schedule, site);
 }
 
 void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> counts,
-                         loops::ScheduleRequest schedule) {
+                         loops::ScheduleRequest schedule, const void* site) {
   std::vector<loops::Space> nest;
   for (const std::uint64_t count : counts) nest.push_back({0, 1, count});
   frame.team->node().doacross()->begin(frame, nest);
-  begin_loop(frame, nest[0], loops::in_turn(schedule), counts[0], nullptr);
+  begin_loop(frame, nest[0], loops::in_turn(schedule), counts[0], site);
 }
 
 void enter_combined(ThreadFrame& frame, const Combined& combined) {
@@ -95,7 +95,8 @@ AMASIA_LOOP_RUNTIME_START(maybe_nonmonotonic_runtime)
         "GOMP_loop_ordered_" #NAME "_start"};                                                   \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(start, end, step, chunk, first, last);                    \
-    begin_ordered_long(*frame, start, end, step, {loops::ScheduleKind::KIND, chunk_of(chunk)}); \
+    begin_ordered_long(*frame, start, end, step, {loops::ScheduleKind::KIND, chunk_of(chunk)},  \
+                       __builtin_return_address(0));                                            \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_LOOP_ORDERED_START(static, kStatic)
@@ -108,7 +109,8 @@ AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long ste
       "GOMP_loop_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(start, end, step, first, last);
-  begin_ordered_long(*frame, start, end, step, runtime_schedule(true));
+  begin_ordered_long(*frame, start, end, step, runtime_schedule(true),
+                     __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -119,7 +121,8 @@ AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long ste
         "GOMP_loop_doacross_" #NAME "_start"};                                                  \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(dimensions, counts, chunk, first, last);                  \
-    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk_of(chunk)});   \
+    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk_of(chunk)},    \
+                   __builtin_return_address(0));                                                \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_LOOP_DOACROSS_START(static, kStatic)
@@ -132,7 +135,8 @@ AMASIA_ENTRY bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* co
       "GOMP_loop_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(dimensions, counts, first, last);
-  begin_doacross(*frame, dimensions, counts, runtime_schedule(true));
+  begin_doacross(*frame, dimensions, counts, runtime_schedule(true),
+                 __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -164,7 +168,8 @@ AMASIA_ENTRY bool GOMP_loop_ordered_start(long start, long end, long step, long 
     return real(start, end, step, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  begin_ordered_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)));
+  begin_ordered_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)),
+                     __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -178,7 +183,8 @@ AMASIA_ENTRY bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, lo
     return real(dimensions, counts, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk_of(chunk)));
+  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk_of(chunk)),
+                 __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 

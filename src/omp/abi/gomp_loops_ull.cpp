@@ -55,7 +55,8 @@ AMASIA_ULL_RUNTIME_START(maybe_nonmonotonic_runtime)
         "GOMP_loop_ull_ordered_" #NAME "_start"};                                               \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(up, start, end, step, chunk, first, last);                \
-    begin_ordered_ull(*frame, up, start, end, step, {loops::ScheduleKind::KIND, chunk});        \
+    begin_ordered_ull(*frame, up, start, end, step, {loops::ScheduleKind::KIND, chunk},         \
+                      __builtin_return_address(0));                                             \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_ULL_ORDERED_START(static, kStatic)
@@ -68,7 +69,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull en
       "GOMP_loop_ull_ordered_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(up, start, end, step, first, last);
-  begin_ordered_ull(*frame, up, start, end, step, runtime_schedule(true));
+  begin_ordered_ull(*frame, up, start, end, step, runtime_schedule(true),
+                    __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -79,7 +81,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_runtime_start(bool up, Ull start, Ull en
         "GOMP_loop_ull_doacross_" #NAME "_start"};                                              \
     ThreadFrame* const frame = current_frame();                                                 \
     if (frame == nullptr) return real(dimensions, counts, chunk, first, last);                  \
-    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk});             \
+    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk},              \
+                   __builtin_return_address(0));                                                \
     return next_chunk(*frame, first, last);                                                     \
   }
 AMASIA_ULL_DOACROSS_START(static, kStatic)
@@ -92,7 +95,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_doacross_runtime_start(unsigned dimensions, Ull*
       "GOMP_loop_ull_doacross_runtime_start"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real(dimensions, counts, first, last);
-  begin_doacross(*frame, dimensions, counts, runtime_schedule(true));
+  begin_doacross(*frame, dimensions, counts, runtime_schedule(true),
+                 __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -124,7 +128,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_ordered_start(bool up, Ull start, Ull end, Ull s
     return real(up, start, end, step, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  begin_ordered_ull(*frame, up, start, end, step, schedule_of(schedule, chunk));
+  begin_ordered_ull(*frame, up, start, end, step, schedule_of(schedule, chunk),
+                    __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 
@@ -138,7 +143,8 @@ AMASIA_ENTRY bool GOMP_loop_ull_doacross_start(unsigned dimensions, Ull* counts,
     return real(dimensions, counts, schedule, chunk, first, last, reductions, memory);
   }
   begin_shared_state(*frame, reductions, memory);
-  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk));
+  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk),
+                 __builtin_return_address(0));
   return next_chunk(*frame, first, last);
 }
 

@@ -87,10 +87,15 @@ void block_share(const loops::Space& space, loops::Iterations share, std::int32_
   *upper = loops::value_at<T>(space, share.end - 1);
 }
 
+LoopForm form_of(std::int32_t kind) {
+  if (kind == kStaticChunked || kind == kOrderedLower + 1) return LoopForm::kChunks;
+  return kind == kStaticBalancedChunked ? LoopForm::kVectorBlocks : LoopForm::kBlocks;
+}
+
 template <typename T>
 void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t schedule,
                  std::int32_t* last, T* lower, T* upper, std::make_signed_t<T>* stride,
-                 std::make_signed_t<T> step, std::make_signed_t<T> chunk) {
+                 std::make_signed_t<T> step, std::make_signed_t<T> chunk, const void* site) {
   ThreadFrame* const frame = current_frame();
   const std::int32_t kind = schedule & ~kModifiers;
   if (frame == nullptr || kind > kOrderedUpper) {
@@ -108,6 +113,12 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
   }
   const std::uint64_t positive_chunk = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 1;
   const std::uint32_t thread = frame->global_id, threads = frame->team->size();
+  if (frame->book != nullptr) {
+    const bool chunked = form_of(kind) != LoopForm::kBlocks;
+    frame->book->note({site, place}, {.form = form_of(kind),
+                                      .chunk = chunked ? positive_chunk : 0,
+                                      .iterations = space.count});
+  }
   switch (kind) {
     case kStaticChunked:
     case kOrderedLower + 1:
@@ -206,7 +217,7 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
   if (is_ordered(kind)) {
     const Dispatch dispatch = dispatch_of(kind - kOrderedLower + kLower, chunk);
     const loops::Space space = loops::space_through<T>(lower, upper, step);
-    frame->team->node().turns()->begin(*frame, space, dispatch.schedule);
+    frame->team->node().turns()->begin(*frame, space, dispatch.schedule, {site, place});
     frame->loop.iterations = space.count;
     return;
   }
@@ -217,7 +228,7 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
   // Handed out are units; dispatch_next makes iterations of them again.
   const std::uint64_t units = space.count == 0 ? 0 : (space.count - 1) / dispatch.unit + 1;
   frame->team->node().work_sharing()->begin(*frame, {space.first, space.step, units},
-                                            dispatch.schedule, site);
+                                            dispatch.schedule, {site, place, space.count});
   frame->loop.unit = dispatch.unit;
   frame->loop.iterations = space.count;
 }
@@ -250,7 +261,8 @@ void dispatch_fini(RealLoops<T>& real, ident_t* place, Gtid gtid) {
   AMASIA_ENTRY void __kmpc_for_static_init_##suffix(                                               \
       ident_t* place, Gtid gtid, std::int32_t schedule, std::int32_t* last, T* lower, T* upper,    \
       std::make_signed_t<T>* stride, std::make_signed_t<T> step, std::make_signed_t<T> chunk) {    \
-    static_init<T>(real_##suffix, place, gtid, schedule, last, lower, upper, stride, step, chunk); \
+    static_init<T>(real_##suffix, place, gtid, schedule, last, lower, upper, stride, step, chunk,  \
+                   __builtin_return_address(0));                                                   \
   }                                                                                                \
   AMASIA_ENTRY void __kmpc_dispatch_init_##suffix(                                                 \
       ident_t* place, Gtid gtid, std::int32_t schedule, T lower, T upper,                          \

@@ -430,9 +430,7 @@ void NodeProcess::report_statistics() {
     job.nodes[i] = statistics_[i];
     job.nodes[i].id = i;
   }
-  for (const RegionRecord& record : node_->region_records()) {
-    job.regions.push_back(statistics_of(record));
-  }
+  job.regions = node_->region_statistics();
   if (const Status written = launch::write_statistics(options().stats, job); !written.ok()) {
     base::log_line(base::LogLevel::kError, "{}", written.error().message);
   }
