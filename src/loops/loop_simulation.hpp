@@ -49,7 +49,10 @@ class Simulation {
   }
 
   // What the loop takes in its run number 1, 2, … `runs`, each of which finds all data on node 0.
-  std::vector<double> run(ScheduleKind kind, std::uint64_t chunk, ProbeRules rules, int runs) {
+  // `with_speeds`: the speeds of the nodes' cores are known beforehand, from the loop's region.
+  std::vector<double> run(ScheduleKind kind, std::uint64_t chunk, ProbeRules rules, int runs,
+                          bool with_speeds = false) {
+    with_speeds_ = with_speeds;
     ProbeCache cache;
     NextRun next;
     late_.assign(nodes(), {});
@@ -144,11 +147,18 @@ class Simulation {
     events_.push({time, order_++, std::move(act)});
   }
 
-  double pooled_run(const LoopTerms& terms, NextRun& next, ProbeCache& cache) {
+  std::vector<Power> begin_with(const LoopTerms& terms, const NextRun& next) const {
     std::vector<Power> powers;
     for (std::size_t r = 0; r < nodes(); ++r) {
-      powers.push_back({machine_.threads, terms.known ? next.speeds[r] : kEvenSpeed});
+      const double speed = with_speeds_ ? machine_.speeds[r] : 1;
+      const auto first = static_cast<std::uint32_t>(speed * kEvenSpeed);
+      powers.push_back({machine_.threads, terms.known ? next.speeds[r] : first});
     }
+    return powers;
+  }
+
+  double pooled_run(const LoopTerms& terms, NextRun& next, ProbeCache& cache) {
+    const std::vector<Power> powers = begin_with(terms, next);
     Dealer dealer(terms, powers);
     std::vector<Node> team(nodes());
     std::vector<Report> totals = std::exchange(late_, std::vector<Report>(nodes()));
@@ -242,6 +252,7 @@ class Simulation {
   Workload work_;
   std::vector<std::vector<double>> sums_;  // by node: what the first i iterations take
   std::vector<std::size_t> owners_;        // of the pages
+  bool with_speeds_ = false;
   std::vector<Report> late_;               // what nodes executed after they had asked last
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;

@@ -14,6 +14,10 @@ namespace {
 constexpr std::uint64_t kFirstPiece = 4;
 // Two pieces a thread at first: the second is worked on while the first is told of.
 constexpr std::uint32_t kFirstPieces = 2;
+// Where the nodes' ends lie no further apart than this, their territories stay as they are. What
+// they have in hand is known to a batch, costs to the noise of a tenth of the loop; and where
+// iterations suit some nodes better, each that moves costs more than was measured.
+constexpr double kTolerated = 0.3;
 // No batch of HetProbe-I is less than this part of what the node would have of the whole loop.
 constexpr std::uint64_t kLeastBatch = 128;
 
@@ -114,11 +118,31 @@ void ProbeDealer::decide() {
   const auto not_done = static_cast<double>(loop_.count - done_);
   expected_ns_ = decision_.best_ns() * not_done / static_cast<double>(left_);
   for (std::size_t r = 0; r < nodes_.size(); ++r) nodes_[r].power.speed = decision_.speeds[r];
+  const bool first = !decided_;
   decided_ = true;
   ++decisions_;
   done_at_decision_ = done_;
-  regroup();
+  // Known speeds are of whole runs: what differs from them now is worth following.
+  if (first || loop_.known || is_out_of_balance()) regroup();
   if (loop_.reprobes()) try_idle_nodes();
+}
+
+// Whether some node would end much later than if all ended at once, or one that is used has
+// nothing.
+bool ProbeDealer::is_out_of_balance() const {
+  double power = 0, work = static_cast<double>(left_), latest = 0;
+  for (const Node& node : nodes_) {
+    if (node.power.total() == 0 && node.size > 0) return true;
+    if (node.power.total() == 0 || node.told) continue;
+    if (node.parked) return true;
+    const auto in_hand = static_cast<double>(node.given - node.done);
+    const auto own = static_cast<double>(node.power.total());
+    power += own;
+    work += in_hand;
+    if (node.size == 0) continue;  // nothing can be taken from it
+    latest = std::max(latest, (in_hand + static_cast<double>(node.size)) / own);
+  }
+  return power > 0 && latest > (1 + kTolerated) * work / power;
 }
 
 void ProbeDealer::try_idle_nodes() {
@@ -240,10 +264,10 @@ void ProbeDealer::steal(std::size_t rank, std::uint64_t size) {
 void ProbeDealer::answer(std::size_t rank, std::vector<Grant>& grants) {
   Node& node = nodes_[rank];
   if (node.size == 0 && left_ > 0) {
-    if (!decided_) {
+    if (!decided_ && node.power.total() > 0) {
       const std::uint64_t most = largest().size;
       steal(rank, most - most / 2);
-    } else if (loop_.reprobes() && node.power.total() > 0) {
+    } else if (decided_ && loop_.reprobes() && node.power.total() > 0) {
       regroup();
     }
   }

@@ -13,9 +13,10 @@
 //             the nodes, and what is left of all territories is regrouped, in the order of ranks:
 //             each node gets what lets all finish at once, given what they have in hand.
 //             HetProbe gives a node its territory as a whole. HetProbe-I gives parts of it, decides
-//             anew whenever the re-probe's share of the loop was executed, and lets nodes that are
-//             not used execute a piece now and then, in case they became worth it; they wait
-//             meanwhile (parked).
+//             anew whenever the re-probe's share of the loop was executed, regroups if the nodes
+//             would end far apart or one has nothing left, and lets nodes that are not used
+//             execute a piece now and then, in case they became worth it; they wait meanwhile
+//             (parked).
 // With speeds known from earlier runs a loop begins decided.
 //
 // Invariants: (a) territories are disjoint and hold, together with what was given, each iteration
@@ -95,6 +96,7 @@ class ProbeDealer {
 
   bool may_decide() const;
   void decide();
+  bool is_out_of_balance() const;
   void try_idle_nodes();
   void regroup();
   void set_targets(std::vector<std::uint64_t>& targets) const;
