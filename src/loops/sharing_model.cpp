@@ -228,6 +228,23 @@ void SharingModel::observe_alone(Nanos elapsed) {
   enter(Phase::kCold);
 }
 
+void SharingModel::leave_out(std::span<const bool> idle) {
+  AMASIA_CHECK(idle.size() == node_count_, "each node of the job is idle or not");
+  if (rule_ != Rule::kPrediction || (phase_ != Phase::kWarm && phase_ != Phase::kShared)) return;
+  bool any = false;
+  for (std::size_t i = 1; i < node_count_; ++i) {
+    if (!idle[i] || powers_[i] <= 0) continue;
+    if (rates_[i] <= 0) rates_[i] = powers_[i];
+    powers_[i] = 0;
+    any = true;
+  }
+  if (!any) return;
+  ++version_;
+  runs_since_drop_ = 0;
+  window_ = {};
+  if (nodes_in_use() < 2) go_alone();
+}
+
 void SharingModel::charge(Nanos stall) {
   if (shares()) charged_since_ += static_cast<double>(stall);
 }

@@ -79,6 +79,9 @@ class SharingModel {
   // did how much, so that changing them will have an effect.
   void observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed);
   void observe_alone(Nanos elapsed);
+  // After observe_shared(), where all loops were handed out at run time: by what they measured, the
+  // nodes of `idle` are not worth a part of any of them. By node id; the origin stays.
+  void leave_out(std::span<const bool> idle);
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 

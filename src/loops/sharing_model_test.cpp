@@ -203,5 +203,36 @@ TEST(SharingModel, IsCloseToTheBestOnRandomMachines) {
   std::printf("distance to the best: mean %.4f, worst %.4f\n", sum / kCases, worst);
 }
 
+
+// Loops that measure their nodes themselves have found some idle: the region goes without them,
+// and tries them again after a while.
+TEST(SharingModel, LeavesOutWhomItsLoopsHaveNoUseFor) {
+  SharingModel model(std::vector<double>{1, 1, 1});
+  const std::vector<RegionPart> parts(3, {.threads = 1, .work = 1.0 / 3, .busy = 1'000'000});
+  const bool third[] = {false, false, true}, all[] = {true, true, true};
+  for (int run = 0; run < 4; ++run) model.observe_shared(parts, 1'010'000, true);
+  ASSERT_EQ(model.phase(), SharingModel::Phase::kShared);
+  const std::uint32_t version = model.version();
+  model.leave_out(third);
+  EXPECT_TRUE(model.shares());
+  EXPECT_EQ(model.powers()[2], 0);
+  EXPECT_GT(model.powers()[1], 0);
+  EXPECT_NE(model.version(), version);
+  model.leave_out(third);
+  EXPECT_EQ(model.version(), version + 1) << "it is left out already";
+  model.leave_out(all);
+  EXPECT_FALSE(model.shares());
+  EXPECT_GT(model.powers()[0], 0) << "the origin stays";
+  for (int run = 0; run < 10'000 && !model.shares(); ++run) model.observe_alone(3'000'000);
+  ASSERT_TRUE(model.shares()) << "times change";
+  EXPECT_GT(model.powers()[1], 0);
+  EXPECT_GT(model.powers()[2], 0);
+
+  SharingModel always(std::vector<double>{1, 1}, SharingModel::Rule::kAlways);
+  always.observe_shared(std::vector<RegionPart>(2, parts[0]), 1'010'000, true);
+  always.leave_out(std::span(all).first(2));
+  EXPECT_TRUE(always.shares());
+}
+
 }  // namespace
 }  // namespace amasia::loops

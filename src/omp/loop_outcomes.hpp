@@ -3,6 +3,7 @@
 // place in the program. Plain state: whoever holds it guards it.
 #pragma once
 
+#include <bitset>
 #include <cstdint>
 #include <map>
 #include <utility>
@@ -36,6 +37,18 @@ struct LoopOutcome {
   Nanos expected_ns = 0;
   Nanos measured_ns = 0;
   LoopRunOutcome last;
+};
+
+// What the loops of a region that are handed out at run time say about its nodes: one of which none
+// of them has a use for, by what it has measured, needs no part in the region.
+struct LoopAdvice {
+  std::bitset<base::kMaxNodes> asked, used;
+
+  void note(std::uint32_t node, bool uses) {
+    asked.set(node);
+    if (uses) used.set(node);
+  }
+  bool is_idle(std::size_t node) const { return asked.test(node) && !used.test(node); }
 };
 
 class LoopOutcomes {

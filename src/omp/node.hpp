@@ -210,6 +210,7 @@ class Node final : public fabric::Handler {
   void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
   void charge_stall(Nanos& seen);
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals);
+  void heed_loops(RegionRecord& record);
   void log_decision(const RegionRecord& record, const Samples& samples, Nanos elapsed) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);

@@ -6,6 +6,7 @@
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "omp/thread_deal.hpp"
+#include "omp/work_sharing.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -14,6 +15,13 @@ namespace {
 // Nodes whose calibrated speeds differ by less begin with even shares, as a program would expect
 // that schedule(static) gives: a busy moment may have made the difference.
 constexpr double kAlike = 1.5;
+
+// Whether some of its loops are divided by what the region's model says.
+bool divides_by_speed(std::span<const NodeShare> shares, std::span<const NodeTotals> totals) {
+  return std::ranges::any_of(shares, [totals](const NodeShare& share) {
+    return (totals[share.node.value].marks & kDividedBySpeed) != 0;
+  });
+}
 
 }  // namespace
 
@@ -244,6 +252,15 @@ void Node::log_decision(const RegionRecord& record, const Samples& samples, Nano
                  found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()));
 }
 
+// Of an execution all of whose loops were handed out at run time.
+void Node::heed_loops(RegionRecord& record) {
+  if (work_sharing_ == nullptr || settings_.fixed_speeds) return;
+  const LoopAdvice advice = work_sharing_->take_advice(last_region_);
+  std::array<bool, base::kMaxNodes> idle{};
+  for (std::size_t i = 0; i < node_count(); ++i) idle[i] = advice.is_idle(i);
+  record.model->leave_out(std::span(idle).first(node_count()));
+}
+
 // After an execution across nodes; `totals` by node.
 void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals) {
   const Nanos elapsed = os::monotonic_now() - plan.started;
@@ -269,6 +286,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     const bool bound = !by_core && keeps_placement();
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
                                  samples.divided && !settings_.fixed_speeds && !bound);
+    if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
     last_shared_ = &record;
   }
   log_decision(record, samples, elapsed);

@@ -38,6 +38,9 @@ void Team::begin(const Begin& begin) {
   shares_.assign(begin.shares.begin(), begin.shares.end());
   meets_on_board_ = node_.all_on_board(shares_);
   powers_ = powers_of(shares_);
+  works_alone_ = shares_.size() > 1 && std::ranges::count_if(powers_, [](loops::Power power) {
+                                         return power.total() > 0;
+                                       }) == 1;
   size_ = shares_.back().offset + shares_.back().threads;
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};

@@ -59,6 +59,8 @@ class Team {
   std::span<const NodeShare> shares() const { return shares_; }  // participants, by rank
   std::span<const loops::Power> powers() const { return powers_; }  // the same for schedules
   std::uint32_t rank() const { return rank_; }
+  // One node only has a part in loops, by their speeds.
+  bool works_alone() const { return works_alone_; }
   bool on_origin() const { return rank_ == 0; }
   // All participants share memory, on which their leaders meet.
   bool meets_on_board() const { return meets_on_board_; }
@@ -170,6 +172,7 @@ class Team {
   std::uint32_t rank_ = 0;
   std::vector<NodeShare> shares_;
   std::vector<loops::Power> powers_;
+  bool works_alone_ = false;
   bool meets_on_board_ = false;
   Outlined outlined_;
   std::vector<void*> words_;

@@ -167,6 +167,10 @@ void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
   frame.loop = ThreadLoop{};
   frame.loop.space = space;
   frame.loop.schedule = carried_out(schedule);
+  if (frame.team->works_alone() && loops::schedule_of(frame.loop.schedule.kind).probes()) {
+    // The region has decided: there is nothing to be found out.
+    frame.loop.schedule.kind = loops::ScheduleKind::kGuided;
+  }
   frame.loop.number = frame.loops_met++;
   if (frame.book != nullptr && space.count > 0) note_run(frame, schedule, site);
   if (!loops::schedule_of(frame.loop.schedule.kind).pooled() || space.count == 0) return;
@@ -209,8 +213,10 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   body.count = (begun.space.count - 1) / begun.whole + 1;
   body.chunk = begun.schedule.chunk;
   body.kind = begun.schedule.kind;
-  // Of a loop that was cancelled the nodes do not know the same (W4).
-  body.key = team.can_be_cancelled() ? 0 : key_of(site, team.shares());
+  // What is known of the loop is of runs by all of them, and of a loop that was cancelled they do
+  // not know the same (W4).
+  const bool is_known = !team.works_alone() && !team.can_be_cancelled();
+  body.key = is_known ? key_of(site, team.shares()) : 0;
   auto& powers = loop.powers;
   loop.function = team.function();
   loop.code = site;
@@ -222,7 +228,8 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   }
   for (std::size_t rank = 0; rank < body.nodes; ++rank) {
     const NodeShare& share = team.shares()[rank];
-    powers[rank] = {share.threads, loops::kEvenSpeed};
+    // Until the loop itself is known the speeds are those by which its region divides others.
+    powers[rank] = {share.threads, share.speed};
     if (body.known != 0) powers[rank].speed = history->next.speeds[rank];
     loop.want.sharers[rank] = {share.node.value, share.threads, powers[rank].speed};
   }
@@ -353,13 +360,17 @@ void WorkSharing::ask(NodeLoop& loop, const WantBody& body) {
                       std::as_bytes(loop.want.all()));
 }
 
+// Regions come one after the other: what is left of the last one was cancelled. global_mutex_ held.
+void WorkSharing::enter_region(std::uint32_t region) {
+  if (region <= global_region_) return;
+  global_.clear();
+  advice_ = {};
+  global_region_ = region;
+}
+
 WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
                                                   std::span<const Sharer> sharers) {
-  if (body.region > global_region_) {
-    // Regions come one after the other; what is left of the last one was cancelled.
-    global_.clear();
-    global_region_ = body.region;
-  }
+  enter_region(body.region);
   if (const auto found = global_.find(body.number); found != global_.end()) return found->second;
   std::array<loops::Power, base::kMaxNodes> powers;
   Want want;
@@ -379,10 +390,17 @@ WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
 const loops::NextRun& WorkSharing::next_run(GlobalLoop& loop) {
   if (loop.next.has_value()) return *loop.next;
   loop.next.emplace();
-  if (loop.want.body.key == 0) return *loop.next;
+  if (loop.want.body.key == 0) {
+    for (const Sharer& sharer : loop.want.all()) advice_.note(sharer.node, true);
+    return *loop.next;
+  }
   std::array<std::uint32_t, base::kMaxNodes> threads;
   for (std::size_t r = 0; r < loop.totals.size(); ++r) threads[r] = loop.want.sharers[r].threads;
   loop.next = cache_.finish(loop.want.body.key, {threads.data(), loop.totals.size()}, loop.totals);
+  for (std::size_t r = 0; r < loop.totals.size(); ++r) {
+    const bool used = !loop.next->known || loop.next->speeds[r] > 0;
+    advice_.note(loop.want.sharers[r].node, used);
+  }
   return *loop.next;
 }
 
@@ -539,8 +557,10 @@ void WorkSharing::conclude(const GlobalLoop& loop) {
 
 // Nobody had to ask: the first deal was all.
 void WorkSharing::conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed) {
-  if (loop.code == nullptr) return;
   const WantBody& body = loop.want.body;
+  enter_region(body.region);
+  for (std::size_t r = 0; r < body.nodes; ++r) advice_.note(loop.want.sharers[r].node, true);
+  if (loop.code == nullptr) return;
   const loops::Dealer dealt(terms_of(body), {loop.powers.data(), body.nodes});
   LoopRunOutcome run;
   run.count = body.count;
@@ -553,6 +573,11 @@ void WorkSharing::conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed) {
     run.parts.push_back(part);
   }
   outcomes_.add(loop.function, loop.code, std::move(run));
+}
+
+LoopAdvice WorkSharing::take_advice(std::uint32_t region) {
+  const std::lock_guard lock(global_mutex_);
+  return region == global_region_ ? std::exchange(advice_, {}) : LoopAdvice{};
 }
 
 std::optional<LoopOutcome> WorkSharing::outcome_of(const void* function, const void* code) const {

@@ -11,7 +11,8 @@
 // NodeLoop::pool,   | threads of the node, handler        | NodeLoop::mutex
 //   news, want      |                                     |
 // global_, cache_,  | handler and threads of the origin   | global_mutex_
-//   outcomes_       |                                     |
+//   outcomes_,      |                                     |
+//   advice_         |                                     |
 // W1 Mutexes are held on native stacks only, never across a send or a wait, and in the order
 //    loops_mutex_, then NodeLoop::mutex or global_mutex_; nothing managed is touched under them.
 // W2 All threads of a team meet the same loops in the same order, so (region, count of loops met)
@@ -72,6 +73,8 @@ class WorkSharing final : public fabric::Handler {
   // cancelled.
   void leave(ThreadFrame& frame);
 
+  // On the origin, when `region` has ended, once: what its loops say about the nodes.
+  LoopAdvice take_advice(std::uint32_t region);
   // On the origin: what came of a region's loop; nullopt: nothing is known. Any thread.
   std::optional<LoopOutcome> outcome_of(const void* function, const void* code) const;
 
@@ -113,6 +116,7 @@ class WorkSharing final : public fabric::Handler {
   NodeLoop* find(std::uint32_t region, std::uint64_t number);
   void retire_if_done(NodeLoop& loop);
   // On the origin.
+  void enter_region(std::uint32_t region);
   GlobalLoop& global_loop(const WantBody& body, std::span<const Sharer> sharers);
   const loops::NextRun& next_run(GlobalLoop& loop);
   std::vector<Give> ask_dealer(const WantBody& body, std::span<const Sharer> sharers);
@@ -129,6 +133,7 @@ class WorkSharing final : public fabric::Handler {
   std::map<std::uint64_t, GlobalLoop> global_;
   loops::ProbeCache cache_;
   LoopOutcomes outcomes_;
+  LoopAdvice advice_;  // of region global_region_
   std::atomic<std::uint64_t> refills_{0};
 };
 
