@@ -232,7 +232,7 @@ auto async_await_future(Body&& body, const Futures&... futures) {
 }
 
 // Runs the body and waits for all tasks that are created in it, directly or by one another. Throws
-// what the body threw, else the first exception that left one of the tasks; all are over by then.
+// the first exception that left the body or one of the tasks; all are over by then.
 template <typename Body>
 void finish(Body&& body, const where& at = where::current()) {
   detail::FinishFrame frame;

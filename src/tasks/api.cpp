@@ -24,7 +24,7 @@ Worker& worker_of_task() {
 void adopt(Worker& worker, Task* task) {
   task->scope = worker.current->scope;
   ++worker.current->net;
-  ++worker.counts.spawned;
+  worker.counts.spawned.add(1);
 }
 
 // A thread that is no worker, asleep until a state is ready.
@@ -232,9 +232,7 @@ FinishFrame::FinishFrame(std::stop_token stop) {
 FinishFrame::~FinishFrame() { frame_of(storage_).~Frame(); }
 
 void FinishFrame::body_failed(std::exception_ptr error) noexcept {
-  Scope& scope = frame_of(storage_).scope;
-  // What the body threw goes before what its tasks did; they may be at it still.
-  if (!scope.failed.exchange(true, std::memory_order_relaxed)) scope.error = std::move(error);
+  fail(&frame_of(storage_).scope, std::move(error));
 }
 
 void FinishFrame::wait(const std::source_location& where) {

@@ -111,7 +111,18 @@ void Scheduler::run_root(const std::function<void()>& root) {
 
 std::vector<worker_statistics> Scheduler::statistics() const {
   std::vector<worker_statistics> all;
-  for (const auto& worker : workers_) all.push_back(worker->counts);
+  for (const auto& worker : workers_) {
+    const WorkerCounts& counts = worker->counts;
+    const auto times = [](const Counter& counter) {
+      return static_cast<std::uint64_t>(counter.value());
+    };
+    all.push_back({.run = times(counts.run),
+                   .spawned = times(counts.spawned),
+                   .stolen = times(counts.stolen),
+                   .suspended = times(counts.suspended),
+                   .slept = times(counts.slept),
+                   .idle_ns = counts.idle_ns.value()});
+  }
   return all;
 }
 
@@ -162,7 +173,7 @@ void Scheduler::suspend(void (*act)(void* what, Strand* left), void* what) {
   const bool direct = top != nullptr && top->kind == Kind::kStrand;
   if (top != nullptr && !direct) worker->deque.push(top);
   Strand* const next = direct ? strand_of(top) : take_strand(*worker);
-  ++worker->counts.suspended;
+  worker->counts.suspended.add(1);
   worker->after = {act, what, self};
   worker->strand = next;
   self->fiber.switch_to(next->fiber);
@@ -249,7 +260,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     }
     found = look_elsewhere(worker);
   }
-  worker.counts.idle_ns += os::monotonic_now() - began;
+  worker.counts.idle_ns.add(os::monotonic_now() - began);
   return found;
 }
 
@@ -296,7 +307,7 @@ Task* Scheduler::steal(Worker& worker) {
     bool lost = true;
     while (lost) {  // somebody else got one each time
       if (Task* const task = victim.deque.steal(&lost)) {
-        ++worker.counts.stolen;
+        worker.counts.stolen.add(1);
         worker.victim = victim.id == 0 ? count - 1 : victim.id - 1;  // the same one first next time
         return task;
       }
@@ -320,7 +331,7 @@ void Scheduler::sleep(Worker& worker) {
                      worker.go_home.load(std::memory_order_seq_cst);
   if (!found) {
     if (options_.detect_deadlock) report_deadlock_if_any();
-    ++worker.counts.slept;
+    worker.counts.slept.add(1);
     idle_.sleep(worker.id);
   }
   if (!idle_.withdraw(worker.id) && found) idle_.wake_one(all_);

@@ -51,6 +51,21 @@ struct AfterSwitch {
   Strand* left = nullptr;
 };
 
+// Written by one thread, readable by all at any time.
+class Counter {
+ public:
+  void add(std::int64_t more) {
+    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+  }
+  std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::int64_t> value_{0};
+};
+struct WorkerCounts {
+  Counter run, spawned, stolen, suspended, slept, idle_ns;
+};
+
 // All fields belong to the worker's thread but where it says otherwise.
 struct alignas(64) Worker {
   Worker(Scheduler* of, std::uint32_t number) : scheduler(of), id(number) {}
@@ -66,7 +81,7 @@ struct alignas(64) Worker {
   std::uint32_t looks = 0;
   std::uint32_t victim = 0;
   AfterSwitch after;
-  worker_statistics counts;
+  WorkerCounts counts;
   std::unique_ptr<Fiber> home;       // the thread's own stack
   std::atomic<bool> go_home{false};  // any thread
   os::Thread thread;
@@ -160,7 +175,7 @@ void settle(Participation& own);
 void end_scope(Scope* scope);
 // Runs a task that is nobody else's any more, for a scope that the caller takes part in.
 inline void execute(Worker& worker, Task* task) {
-  ++worker.counts.run;
+  worker.counts.run.add(1);
   const Scope* const scope = task->scope;
   const bool run = !scope->may_stop || !scope->stop.stop_requested();
   task->execute(task, run);

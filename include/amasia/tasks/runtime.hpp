@@ -54,7 +54,7 @@ class AMASIA_TASKS_API runtime {
     }
   }
 
-  // Exact when nothing runs.
+  // Any thread, at any time; exact when nothing runs.
   std::vector<worker_statistics> statistics() const;
 
  private:
