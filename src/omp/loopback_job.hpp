@@ -72,6 +72,10 @@ class LoopbackJob {
       }
     }
   }
+  // By rank, for regions to come.
+  void set_speeds(const std::vector<std::uint32_t>& speeds) {
+    for (std::size_t r = 0; r < shares_.size(); ++r) shares_[r].speed = speeds[r];
+  }
   WorkSharing& sharing(std::size_t node) { return parts_[node]->sharing; }
 
  private:

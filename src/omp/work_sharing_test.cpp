@@ -84,6 +84,46 @@ TEST(WorkSharing, LoopsInARowGiveEveryIterationOnce) {
   }
 }
 
+// A region that has decided for the origin only, whose threads stay on their nodes: nothing is
+// probed, and no history of shared runs brings the others back.
+TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
+  LoopbackJob job({2, 1, 1});
+  char site;
+  std::array<std::atomic<std::uint64_t>, 3> done{};
+  const auto run = [&] {
+    for (auto& one : done) one = 0;
+    job.region([&](ThreadFrame& frame) {
+      WorkSharing& sharing = *frame.team->node().work_sharing();
+      for (const auto kind : {loops::ScheduleKind::kHetProbe, loops::ScheduleKind::kHetProbeI,
+                              loops::ScheduleKind::kDynamic, loops::ScheduleKind::kAwf}) {
+        sharing.begin(frame, {0, 1, 500}, {kind, 0}, &site);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          done[frame.team->rank()].fetch_add(range.size());
+        }
+      }
+    });
+    return done[0] + done[1] + done[2];
+  };
+  EXPECT_EQ(run(), 4 * 500u);
+  job.set_speeds({loops::kEvenSpeed, 0, 0});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(), 4 * 500u);
+    EXPECT_EQ(done[0], 4 * 500u);
+  }
+}
+
+TEST(WorkSharing, NodesThatNoLoopUsesAreIdle) {
+  LoopAdvice advice;
+  EXPECT_FALSE(advice.is_idle(1)) << "no loop has said anything";
+  advice.note(0, true);
+  advice.note(1, false);
+  advice.note(2, false);
+  advice.note(2, true);
+  EXPECT_FALSE(advice.is_idle(0));
+  EXPECT_TRUE(advice.is_idle(1));
+  EXPECT_FALSE(advice.is_idle(2));
+}
+
 TEST(WorkSharing, ShortLoopsNeedNoMessage) {
   LoopbackJob job({1, 1});
   job.region([](ThreadFrame& frame) {
