@@ -90,7 +90,7 @@ TEST(LoopStatistics, OfPooledLoopsTellWhatCameOfThem) {
     LoopbackJob job({2, 1});
     LoopBook book;
     char long_one, short_one;
-    constexpr std::uint64_t kRuns = 6, kCount = 4000;
+    constexpr std::uint64_t kRuns = 6, kCount = 200;
     for (std::uint64_t run = 0; run < kRuns; ++run) {
       job.region([&](ThreadFrame& frame) {
         WorkSharing& sharing = *frame.team->node().work_sharing();
