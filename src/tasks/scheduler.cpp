@@ -232,7 +232,8 @@ void Scheduler::give_strand(Worker& worker, Strand* strand) {
 }
 
 Task* Scheduler::next_task(Worker& worker, Participation& own) {
-  if (worker.go_home.load(std::memory_order_relaxed)) [[unlikely]]
+  // Acquire: run_root() goes on with what the root task, perhaps on another worker, has written.
+  if (worker.go_home.load(std::memory_order_acquire)) [[unlikely]]
     return nullptr;
   if (++worker.looks >= kLooksPerTurn) {
     worker.looks = 0;
