@@ -319,6 +319,25 @@ TEST(Pools, HandOutEveryIterationOnceInAnyInterleaving) {
   }
 }
 
+// Loops of a few iterations leave nodes waiting for the last ones of others.
+TEST(Pools, ShortLoopsThatProbeAgainEndInAnyInterleaving) {
+  for (std::uint64_t seed = 0; seed < 20000; ++seed) {
+    Random random(seed);
+    LoopTerms terms = terms_of(ScheduleKind::kHetProbeI, 0, 1 + below(random, 60));
+    terms.known = below(random, 4) == 0;
+    std::vector<Power> powers(2 + below(random, 4));
+    for (Power& power : powers) power = {static_cast<std::uint32_t>(1 + below(random, 2))};
+    LoopRun run(terms, powers);
+    for (auto& [compute, stall] : run.costs) compute = 1 + below(random, 1000);
+    for (std::uint64_t steps = 0; !run.finished(); ++steps) {
+      ASSERT_LT(steps, 100'000u) << "seed " << seed;
+      ASSERT_NO_FATAL_FAILURE(run.step(random)) << "seed " << seed;
+      ASSERT_TRUE(run.dealer.probe()->is_valid()) << "seed " << seed;
+    }
+    ASSERT_NO_FATAL_FAILURE(expect_tiling(run.parts, terms.count, seed));
+  }
+}
+
 TEST(Pools, RefillsGrowWithTheLogarithmOfTheLoop) {
   Random random(7);
   LoopRun run(terms_of(ScheduleKind::kDynamic, 1, 1'000'000), {{2}, {2}});

@@ -87,10 +87,15 @@ void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>
   AMASIA_CHECK(node.done <= node.given, "a node executes what it was given");
   if (may_decide()) decide();
   answer(rank, grants);
-  for (std::size_t r = 0; r < nodes_.size(); ++r) {
-    if (!nodes_[r].parked || (nodes_[r].size == 0 && left_ > 0)) continue;
-    nodes_[r].parked = false;
-    answer(r, grants);
+  // Until nothing changes: what one of them takes may be the last that another one waits for.
+  for (bool answered = true; answered;) {
+    answered = false;
+    for (std::size_t r = 0; r < nodes_.size(); ++r) {
+      if (!nodes_[r].parked || (nodes_[r].size == 0 && left_ > 0)) continue;
+      nodes_[r].parked = false;
+      answered = true;
+      answer(r, grants);
+    }
   }
   AMASIA_CHECK_DEBUG(is_valid(), "territories stay disjoint");
 }

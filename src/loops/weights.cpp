@@ -84,6 +84,16 @@ Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, st
   return {begin, begin + own.size + (local_thread < own.longer ? 1 : 0)};
 }
 
+Iterations unweighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                            std::uint32_t local_thread) {
+  AMASIA_CHECK(is_valid(powers), "some node has a speed, and none more than the highest");
+  std::array<Power, base::kMaxNodes> even;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    even[r] = {powers[r].threads, powers[r].speed > 0 ? kEvenSpeed : 0};
+  }
+  return weighted_block(count, {even.data(), powers.size()}, rank, local_thread);
+}
+
 Iterations weighted_node_block(std::uint64_t count, std::span<const Power> powers,
                                std::size_t rank) {
   AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");

@@ -44,6 +44,10 @@ bool is_even(std::span<const Power> powers);
 // it has none. `powers` is valid. No allocation, any thread.
 Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
                           std::uint32_t local_thread);
+// The same for parts that may wait for one another, as sections do in programs that count on
+// threads: no thread of a node that works gets a second one while another has none.
+Iterations unweighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                            std::uint32_t local_thread);
 // What the threads of a node get together: their runs are neighbours.
 Iterations weighted_node_block(std::uint64_t count, std::span<const Power> powers,
                                std::size_t rank);

@@ -173,5 +173,29 @@ TEST(Weights, TellWhatCannotBeShared) {
   EXPECT_FALSE(is_even(std::vector<Power>{{2, 0}, {3, 1}}));
 }
 
+TEST(UnweightedBlocks, GiveNoThreadASecondPartWhileAnotherHasNone) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    const std::vector<Power> powers = any_powers(random);
+    const std::uint64_t count = random() % 40;
+    std::uint64_t next = 0, most = 0, least = count;
+    for (std::size_t rank = 0; rank < powers.size(); ++rank) {
+      for (std::uint32_t thread = 0; thread < powers[rank].threads; ++thread) {
+        const Iterations block = unweighted_block(count, powers, rank, thread);
+        EXPECT_TRUE(block.empty() || block.begin == next) << "seed " << seed;
+        next = std::max(next, block.end);
+        if (powers[rank].speed == 0) {
+          EXPECT_TRUE(block.empty()) << "seed " << seed;
+          continue;
+        }
+        most = std::max(most, block.size());
+        least = std::min(least, block.size());
+      }
+    }
+    EXPECT_EQ(next, count) << "seed " << seed;
+    EXPECT_LE(most, least + 1) << "seed " << seed;
+  }
+}
+
 }  // namespace
 }  // namespace amasia::loops

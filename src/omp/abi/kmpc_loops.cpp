@@ -57,6 +57,9 @@ void give_nothing(std::int32_t* last, T* lower, T* upper, bool up) {
   *upper = up ? 0 : 1;
 }
 
+// Of ident_t::flags: the compiler made the loop of a sections construct.
+constexpr std::int32_t kOfSections = 0x400;
+
 // A thread's share under schedule(static, chunk): its first chunk, and the stride to the next ones,
 // which the compiled loop adds itself. With fewer chunks than threads the stride ends the loop
 // after the first one, and is kept small so that it cannot overflow.
@@ -128,6 +131,12 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
           space, loops::static_block_of_chunks(space.count, positive_chunk, thread, threads), last,
           lower, upper, stride);
     default:
+      if (place != nullptr && (place->flags & kOfSections) != 0) {
+        return block_share(space,
+                           loops::unweighted_block(space.count, frame->team->powers(),
+                                                   frame->team->rank(), frame->local_id),
+                           last, lower, upper, stride);
+      }
       frame->totals.marks |= kDividedBySpeed;
       return block_share(space,
                          loops::weighted_block(space.count, frame->team->powers(),
