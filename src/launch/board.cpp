@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace amasia::launch {
 namespace {
@@ -39,19 +40,30 @@ void BoardText::set(std::string_view text) noexcept {
   sequence_.store(even + 2, std::memory_order_release);
 }
 
-std::string BoardText::read() const {
-  constexpr int kAttempts = 100;  // a writer that died within set() leaves it odd for ever
+std::string BoardText::read_words(bool* whole) const {
   std::array<std::uint64_t, kWords> copy{};
-  for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const std::uint32_t before = sequence_.load(std::memory_order_acquire);
-    for (std::size_t word = 0; word < kWords; ++word) {
-      copy[word] = words_[word].load(std::memory_order_acquire);
-    }
-    // Relaxed is enough: the acquire loads above keep it behind them.
-    if (before % 2 == 0 && sequence_.load(std::memory_order_relaxed) == before) break;
+  const std::uint32_t before = sequence_.load(std::memory_order_acquire);
+  for (std::size_t word = 0; word < kWords; ++word) {
+    copy[word] = words_[word].load(std::memory_order_acquire);
   }
+  // Relaxed is enough: the acquire loads above keep it behind them.
+  *whole = before % 2 == 0 && sequence_.load(std::memory_order_relaxed) == before;
   const auto* text = reinterpret_cast<const char*>(copy.data());
   return std::string(text, strnlen(text, kSize));
+}
+
+std::optional<std::string> BoardText::read_whole() const {
+  bool whole = false;
+  std::string text = read_words(&whole);
+  return whole ? std::optional(std::move(text)) : std::nullopt;
+}
+
+std::string BoardText::read() const {
+  constexpr int kAttempts = 100;  // a writer that died within set() leaves it odd for ever
+  bool whole = false;
+  std::string text = read_words(&whole);
+  for (int attempt = 1; attempt < kAttempts && !whole; ++attempt) text = read_words(&whole);
+  return text;
 }
 
 const char* state_name(NodeState state) noexcept {

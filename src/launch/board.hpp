@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -37,9 +38,14 @@ class BoardText {
   // Any thread; lock-free, allocates nothing, touches no memory but its own.
   void set(std::string_view text) noexcept;
   void clear() noexcept { set({}); }
+  // What a writer has set; beside one that died within set(), perhaps some of one text and some of
+  // another. Any thread, does not wait.
   std::string read() const;
+  // One attempt of that: nullopt if a writer is at it.
+  std::optional<std::string> read_whole() const;
 
  private:
+  std::string read_words(bool* whole) const;
   static constexpr std::size_t kWords = kSize / sizeof(std::uint64_t);
   std::atomic<std::uint32_t> sequence_;  // odd while a writer is in set()
   std::array<std::atomic<std::uint64_t>, kWords> words_;
