@@ -231,7 +231,9 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
     if (lost.empty()) continue;
     if (WIFSIGNALED(one.status)) {
       // Nobody but us kills peers, so this is a cause and no consequence.
-      const bool by_itself = session_->is_programs_end(*node, WTERMSIG(one.status));
+      // A rank of mpirun that died of a signal itself, after PMIx_Abort, left mpirun hanging.
+      const bool by_itself =
+          source_.runs_command() && session_->is_programs_end(*node, WTERMSIG(one.status));
       fail(by_itself ? outcome_of(one.status) : Outcome{kExitNodeLost}, lost);
     } else {
       const bool starting = session_->state() == SessionState::kStarting;
