@@ -6,12 +6,14 @@ set -euo pipefail
 
 build=(
   ca-certificates ccache cmake g++-12 gcc-12 git gnuplot-nox iproute2 libboost-context-dev
-  libfmt-dev libgtest-dev libjemalloc-dev libpmix-dev libsodium-dev libucx-dev ninja-build
-  nlohmann-json3-dev pkg-config procps python3
+  libfmt-dev libgtest-dev libhwloc-dev libjemalloc-dev libpmix-dev libsodium-dev libucx-dev
+  liburing-dev ninja-build nlohmann-json3-dev ocl-icd-opencl-dev opencl-headers pkg-config procps
+  python3
   clang-19 libomp-19-dev
 )
 tests=(
-  gfortran-12 libtbb-dev openmpi-bin libopenmpi-dev ucx-utils
+  gfortran-12 libtbb-dev openmpi-bin libopenmpi-dev pocl-opencl-icd python3-numpy
+  python3-pip python3-setuptools python3-venv python3-wheel ucx-utils
   # Programs of Debian that use OpenMP (tests/packages).
   andi cd-hit clustalo fasttree gettext graphicsmagick imagemagick-6.q16 jpegqs kalign muscle par2
   phylonium pngquant primecount sox sumaclust
