@@ -18,7 +18,7 @@
 
 #include "base/base.hpp"
 #include "loops/loops.hpp"
-#include "omp/region.hpp"
+#include "omp/region/region.hpp"
 
 namespace amasia::omp {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "omp/frame.hpp"
-#include "omp/region.hpp"
+#include "omp/region/region.hpp"
 
 namespace amasia::omp {
 

@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "omp/native.hpp"
-#include "omp/thread_deal.hpp"
+#include "omp/region/thread_deal.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {

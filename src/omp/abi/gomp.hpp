@@ -7,8 +7,8 @@
 
 #include "omp/omp.hpp"
 #include "omp/real.hpp"
-#include "omp/turns.hpp"
-#include "omp/work_sharing.hpp"
+#include "omp/work_sharing/turns.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 #define AMASIA_ENTRY extern "C" __attribute__((visibility("default")))
 

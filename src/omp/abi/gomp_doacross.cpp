@@ -5,7 +5,7 @@
 #include <cstdarg>
 
 #include "omp/abi/gomp.hpp"
-#include "omp/doacross.hpp"
+#include "omp/work_sharing/doacross.hpp"
 
 namespace amasia::omp::gomp {
 namespace {

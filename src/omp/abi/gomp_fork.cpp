@@ -11,7 +11,7 @@
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/omp_api.hpp"
 #include "omp/native.hpp"
-#include "omp/outlined_code.hpp"
+#include "omp/region/outlined_code.hpp"
 
 namespace amasia::omp::gomp {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "omp/abi/gomp_constructs.hpp"
 #include "omp/abi/gomp_reductions.hpp"
-#include "omp/doacross.hpp"
+#include "omp/work_sharing/doacross.hpp"
 
 namespace amasia::omp::gomp {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "omp/abi/kmpc.hpp"
-#include "omp/doacross.hpp"
+#include "omp/work_sharing/doacross.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {

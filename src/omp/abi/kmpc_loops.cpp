@@ -5,8 +5,8 @@
 
 #include "omp/abi/kmpc.hpp"
 #include "omp/native.hpp"
-#include "omp/turns.hpp"
-#include "omp/work_sharing.hpp"
+#include "omp/work_sharing/turns.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "omp/abi/kmpc.hpp"
 #include "omp/locks/lock_service.hpp"
-#include "omp/turns.hpp"
+#include "omp/work_sharing/turns.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {

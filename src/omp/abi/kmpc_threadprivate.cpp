@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // kmpc entry points of threadprivate variables that the runtime keeps.
 #include "omp/abi/kmpc.hpp"
-#include "omp/threadprivate.hpp"
+#include "omp/team/threadprivate.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {

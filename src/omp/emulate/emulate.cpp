@@ -21,11 +21,11 @@
 
 #include "fabric/fabric.hpp"
 #include "omp/abi/runtimes.hpp"
-#include "omp/doacross.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/omp.hpp"
-#include "omp/turns.hpp"
-#include "omp/work_sharing.hpp"
+#include "omp/work_sharing/doacross.hpp"
+#include "omp/work_sharing/turns.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
 namespace {

@@ -20,7 +20,7 @@
 #include "omp/launch/main_stack.hpp"
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
-#include "omp/region_statistics.hpp"
+#include "omp/region/region_statistics.hpp"
 
 namespace amasia::omp {
 namespace {

@@ -18,12 +18,12 @@
 #include "omp/launch/output.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
-#include "omp/doacross.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/node.hpp"
 #include "omp/services.hpp"
-#include "omp/turns.hpp"
-#include "omp/work_sharing.hpp"
+#include "omp/work_sharing/doacross.hpp"
+#include "omp/work_sharing/turns.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
 

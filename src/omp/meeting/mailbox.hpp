@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where a node's handler leaves what messages say, and leaders find it. Lock-free, because a leader
+// may be stopped by a page fault at any instruction, and the handler must not wait for that.
+//
+// Every slot has one writer (the handler; one runs at a time) and one reader (a leader). The writer
+// fills the data and then releases the key; the reader acquires the key and then reads the data. A
+// slot is written again only after the reader has let the sender go on:
+//  M1 signal: a sender can be at most one meeting ahead, so two slots a round suffice;
+//  M2 reduction: its sender waits until the origin has consumed it;
+//  M3 region: the origin sends the next one after this node has joined.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/base.hpp"
+#include "omp/meeting/meeting.hpp"
+#include "omp/meeting/team_messages.hpp"
+
+namespace amasia::omp {
+
+// Names one meeting, reduction, …: never 0, since regions are numbered from 1.
+constexpr std::uint64_t key_of(std::uint32_t region, std::uint32_t number) {
+  return (static_cast<std::uint64_t>(region) << 32) | number;
+}
+
+class Mailbox {
+ public:
+  // Handler side. False: the message is malformed or out of place.
+  bool put_region(std::span<const std::byte> body);
+  bool put_joined(NodeId from, std::span<const std::byte> body);
+  bool put_signal(std::span<const std::byte> body);
+  bool put_reduction(std::span<const std::byte> body);
+  bool put_consumed(std::span<const std::byte> body);
+  // Whether its parts are as long as its head says.
+  static bool is_well_formed_reduction(std::span<const std::byte> body);
+  void put_serve_end() { serve_end_.store(true, std::memory_order_release); }
+
+  // Leader side; each acquires what the handler released.
+  bool has_region() const { return region_there_.load(std::memory_order_acquire); }
+  bool has_serve_end() const { return serve_end_.load(std::memory_order_acquire); }
+  // The region's message; valid until drop_region().
+  std::span<const std::byte> region() const { return region_; }
+  void drop_region() { region_there_.store(false, std::memory_order_release); }
+
+  bool has_signal(std::uint32_t region, std::uint32_t generation, std::uint32_t round) const;
+  Word signal(std::uint32_t generation, std::uint32_t round) const;
+
+  bool has_reduction(std::uint32_t rank, std::uint32_t region, std::uint32_t number) const;
+  // The message of `rank`, 64-byte aligned storage; valid until its sender is let go.
+  std::span<const std::byte> reduction(std::uint32_t rank) const;
+  bool has_consumed(std::uint32_t region, std::uint32_t number) const;
+
+  // Origin: begin to count joins of a region, before its messages go out.
+  void expect_joins(std::uint32_t region);
+  std::uint32_t joined() const { return joined_.load(std::memory_order_acquire); }
+  // Of a node that has been counted.
+  const NodeTotals& totals_of(NodeId node) const { return totals_[node.value]; }
+
+ private:
+  struct Signal {
+    std::atomic<std::uint64_t> key{0};
+    Word word;
+  };
+  struct Arrived {
+    std::atomic<std::uint64_t> key{0};
+    std::vector<std::byte> bytes;
+  };
+
+  std::atomic<bool> region_there_{false};
+  std::vector<std::byte> region_;
+  std::atomic<bool> serve_end_{false};
+  std::array<std::array<Signal, kMaxRounds>, 2> signals_;
+  std::array<Arrived, base::kMaxNodes> reductions_;
+  std::atomic<std::uint64_t> consumed_{0};
+  std::atomic<std::uint32_t> join_region_{0};
+  std::atomic<std::uint32_t> joined_{0};
+  // Written by the handler before joined_, read when all have come.
+  std::array<NodeTotals, base::kMaxNodes> totals_{};
+};
+
+}  // namespace amasia::omp

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// The messages between leaders; docs/protocols/team.md says who sends what when. All are of fixed
+// layout and followed by what the comment says.
+#pragma once
+
+#include <cstdint>
+
+#include "base/base.hpp"
+#include "fabric/fabric.hpp"
+#include "omp/local_runtime.hpp"
+#include "omp/region/region.hpp"
+
+namespace amasia::omp {
+
+inline constexpr fabric::MessageType kRegionMessage = 0x200;     // origin -> participant
+inline constexpr fabric::MessageType kJoinedMessage = 0x201;     // participant -> origin
+inline constexpr fabric::MessageType kSignalMessage = 0x202;     // participant -> participant
+inline constexpr fabric::MessageType kReductionMessage = 0x203;  // participant -> origin
+inline constexpr fabric::MessageType kConsumedMessage = 0x204;   // origin -> participant
+inline constexpr fabric::MessageType kServeEndMessage = 0x205;   // origin -> all others
+inline constexpr fabric::MessageType kClaimMessage = 0x206;      // participant -> origin
+inline constexpr fabric::MessageType kAnswerMessage = 0x207;     // origin -> participant
+inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> participants
+inline constexpr fabric::MessageType kCancelMessage = 0x209;     // participant -> all others
+
+// Followed by `share_count` WireShare, `word_count` words and `extra_size` bytes.
+struct RegionHead {
+  std::uint32_t region;
+  std::uint32_t share_count;
+  std::uint32_t word_count;
+  std::uint32_t extra_size;
+  std::uint64_t function;
+  std::uint64_t location;
+  std::int32_t proc_bind;
+  std::uint32_t abi;
+  Icvs icvs;
+};
+static_assert(sizeof(RegionHead) % 8 == 0);
+
+struct WireShare {
+  std::uint32_t node;
+  std::uint32_t threads;
+  std::uint32_t speed;
+  std::uint32_t reserved;
+};
+
+struct JoinedBody {
+  std::uint32_t region;
+  std::uint32_t reserved;
+  NodeTotals totals;
+};
+
+struct SignalBody {
+  std::uint32_t region;
+  std::uint32_t generation;
+  std::uint32_t round;
+  std::uint32_t has_word;
+  std::uint64_t word;
+};
+
+// Followed by `list_count` words (the list) and `window_size` bytes, which are the sender's stack
+// from address `window_begin` on.
+struct ReductionHead {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint32_t rank;
+  std::uint32_t list_count;
+  std::uint64_t window_begin;
+  std::uint64_t window_size;
+};
+
+struct ConsumedBody {
+  std::uint32_t region;
+  std::uint32_t number;
+};
+
+// About single construct `number` of the region: asks for it (kClaim), says whether the thread
+// that asked has it (kAnswer), or that a thread of the origin has (kTaken).
+struct SingleBody {
+  std::uint32_t region;
+  std::uint32_t local_id;
+  std::uint64_t number;
+  std::uint32_t granted;
+  std::uint32_t reserved;
+};
+
+// See cancellation.hpp.
+struct CancelBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint32_t what;
+  std::uint32_t reserved;
+};
+
+struct ServeEndBody {
+  std::uint64_t reserved;
+};
+
+}  // namespace amasia::omp

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which nodes take part in a region, and what its executions tell about that.
+#include <algorithm>
+#include <cstdlib>
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "omp/region/thread_deal.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// Nodes whose calibrated speeds differ by less begin with even shares, as a program would expect
+// that schedule(static) gives: a busy moment may have made the difference.
+constexpr double kAlike = 1.5;
+
+// Whether some of its loops are divided by what the region's model says.
+bool divides_by_speed(std::span<const NodeShare> shares, std::span<const NodeTotals> totals) {
+  return std::ranges::any_of(shares, [totals](const NodeShare& share) {
+    return (totals[share.node.value].marks & kDividedBySpeed) != 0;
+  });
+}
+
+}  // namespace
+
+void Node::adopt_thread(Abi abi) {
+  ThreadContext& context = thread_context;
+  const std::uint32_t bit = 1u << static_cast<unsigned>(abi);
+  if ((context.adopted & bit) != 0 || context.frame != nullptr || context.local_depth != 0) return;
+  context.adopted |= bit;
+  if (std::getenv("OMP_NUM_THREADS") == nullptr) runtime(abi).set_threads(default_threads(abi));
+}
+
+std::uint32_t Node::threads_of(const RegionRequest& request) {
+  LocalRuntime& local = runtime(request.abi);
+  const std::uint32_t wanted = request.threads != 0
+                                   ? request.threads
+                                   : static_cast<std::uint32_t>(local.icvs().nested_threads);
+  return std::clamp<std::uint32_t>(wanted, 1, std::max<std::uint32_t>(1, local.thread_limit()));
+}
+
+SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t threads) {
+  if (settings_.share == base::SharePolicy::kNever) return SingleReason::kNotWanted;
+  if (request.must_stay != SingleReason::kNone) return request.must_stay;
+  if (self() != base::kOrigin) return SingleReason::kNotOnOrigin;
+  if (threads == 1) return SingleReason::kOneThread;
+  if (threads <= settings_.capacity[0] || node_count() == 1) return SingleReason::kFitsOneNode;
+  // A region that shares a thread-local variable stays here, and with it what its threads then have
+  // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
+  if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
+  LocalRuntime& local = runtime(request.abi);
+  if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
+  if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
+  if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;
+  // The words stand on the forking thread's stack or in its argument area.
+  if (!services_.is_managed(__builtin_frame_address(0))) return SingleReason::kUnmanagedStack;
+  for (void* const word : request.outlined.words) {
+    const bool shared = services_.is_thread_local(word);
+    if (shared && request.copied_in.empty()) return SingleReason::kThreadLocal;
+  }
+  return SingleReason::kNone;
+}
+
+RegionRecord* Node::record_of(const void* function, Abi abi, const void* location) {
+  const std::lock_guard lock(records_mutex_);
+  std::unique_ptr<RegionRecord>& record = records_[function];
+  if (record == nullptr) {
+    record = std::make_unique<RegionRecord>();
+    record->site = site_of(function, runtime(abi).source_of(location));
+    record->function = function;
+    record->abi = abi;
+  }
+  return record.get();
+}
+
+// Several regions run at once where threads of the program fork: one of them is shown.
+void Node::show_region(const RegionRecord& record) {
+  regions_here_.fetch_add(1, std::memory_order_relaxed);  // a count, which orders nothing
+  services_.enter_region(record.site);
+}
+
+void Node::unshow_region() {
+  if (regions_here_.fetch_sub(1, std::memory_order_relaxed) == 1) services_.leave_region();
+}
+
+RegionPlan Node::plan_region(const RegionRequest& request) {
+  RegionPlan plan;
+  plan.threads = request.threads;
+  const ThreadContext& context = thread_context;
+  if (context.frame != nullptr || context.local_depth != 0) {
+    plan.reason = SingleReason::kNested;
+    LocalRuntime& local = runtime(request.abi);
+    // A node team of one thread is serialized in the next runtime, which would therefore take the
+    // nested region for the first active level.
+    const ThreadFrame* const outer = outer_frame();
+    if (outer != nullptr && outer->team->local_size() == 1 &&
+        static_cast<std::int64_t>(local.active_level()) + 1 >= local.icvs().max_active_levels) {
+      plan.threads = 1;
+    }
+    return plan;
+  }
+  adopt_thread(request.abi);
+  plan.started = os::monotonic_now();
+  plan.record = record_of(request.outlined.function, request.abi, request.location);
+  show_region(*plan.record);
+  const std::uint32_t threads = threads_of(request);
+  plan.reason = reason_to_stay(request, threads);
+  if (plan.reason == SingleReason::kThreadLocal) {
+    copyin_met_.store(true, std::memory_order_relaxed);
+  }
+  if (plan.reason != SingleReason::kNone) return plan;
+  // Acquire and release: one region after the other uses the team. Partner: run_region.
+  if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
+    plan.reason = SingleReason::kConcurrent;
+    return plan;
+  }
+  if (!decide_shares(request, threads, plan)) {
+    region_busy_.store(false, std::memory_order_release);
+  }
+  return plan;
+}
+
+// Whether a team of another size will do: the program does not count on it, as far as is known.
+bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
+  return request.threads != 0 || record.knows_team_size ||
+         team_is_fixed_.load(std::memory_order_relaxed);
+}
+
+// Whether threads may find variables of their own again in the next region, so that each has to
+// stay on its node: once one region is shared all are, by the same numbers of threads. A node can
+// still be spared its part of the loops, where those ask for their bounds.
+bool Node::keeps_placement() const { return services_.has_thread_locals(); }
+
+// By the thread whose region it is. False: the region is to stay.
+bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan) {
+  const std::lock_guard lock(records_mutex_);
+  RegionRecord& record = *plan.record;
+  charge_stall(thread_context.stall_seen);
+  const bool exact = is_exact(request, record);
+  if (!record.model.has_value() || record.dealt.threads != threads) {
+    make_model(request, threads, record);
+  }
+  plan.alone = !record.model->shares();
+  if (plan.alone && !keeps_placement()) {
+    plan.reason = SingleReason::kDearer;
+    if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
+    return false;
+  }
+  // On the native stack: what is allocated on a managed one costs eight system calls.
+  const RegionRecord::Dealt wanted{threads, record.model->version(), exact, plan.alone};
+  if (record.dealt != wanted) {
+    on_native_stack([&] { deal(request, wanted, record); });
+  }
+  plan.shares = record.shares;
+  AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
+  return true;
+}
+
+// At first each thread counts for as much as a core of its node does.
+void Node::make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record) {
+  on_native_stack([&] {
+    std::vector<double> cores(settings_.capacity.begin(), settings_.capacity.end());
+    if (request.abi == Abi::kKmpc) {
+      std::fill(cores.begin(), cores.end(), 0);
+      for (const NodeShare& share : pack_threads(threads, settings_.capacity)) {
+        cores[share.node.value] = share.threads;
+      }
+    }
+    std::vector<double> powers(node_count(), 0);
+    for (std::size_t i = 0; i < powers.size(); ++i) {
+      powers[i] = settings_.core_speeds[i] * cores[i];
+    }
+    record.cores = std::move(cores);
+    record.took_part.reset();
+    if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
+    record.model.emplace(powers, rule_for(request.abi));
+    if (!calibration_.has_value()) return;
+    std::vector<double> break_even;
+    for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);
+    record.model->set_break_even(break_even);
+  });
+}
+
+loops::SharingModel::Rule Node::rule_for(Abi abi) const {
+  using Rule = loops::SharingModel::Rule;
+  // gcc's loops cannot spare a node while its threads stay.
+  if (abi == Abi::kGomp && keeps_placement()) return Rule::kAlways;
+  switch (settings_.share) {
+    case base::SharePolicy::kAlways:
+      return Rule::kAlways;
+    case base::SharePolicy::kThreshold:
+      return Rule::kThreshold;
+    default:
+      return Rule::kPrediction;
+  }
+}
+
+void Node::set_calibration(machine::Calibration calibration) {
+  AMASIA_CHECK(calibration.nodes.size() == node_count(), "every node has been calibrated");
+  // A brief one may have met a busy moment; what it says of speeds is found out soon anyway.
+  if (!settings_.told_speeds && calibration.method != machine::Method::kBrief) {
+    for (std::uint16_t i = 0; i < node_count(); ++i) {
+      const double ratio = calibration.core_speed_ratio(NodeId{i});
+      const bool alike = ratio > 1 / kAlike && ratio < kAlike;
+      settings_.core_speeds[i] = alike ? 1 : ratio;
+    }
+    count_threads();
+  }
+  calibration_ = std::move(calibration);
+}
+
+void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record) {
+  const Deal deal{wanted.threads, wanted.exact, settings_.capacity, record.model->powers()};
+  const bool by_core = request.abi == Abi::kKmpc;
+  if (keeps_placement()) {
+    if (record.shares.empty() || wanted.threads != record.dealt.threads) {
+      record.shares = by_core ? pack_threads(wanted.threads, settings_.capacity)
+                              : deal_by_power(deal);
+    }
+    if (by_core) set_speeds(record.shares, record.model->powers(), wanted.alone);
+  } else {
+    record.shares = by_core ? deal_by_core(deal) : deal_by_power(deal);
+  }
+  // Threads that are all needed on the origin, or that the others' powers do not suffice for.
+  if (record.shares.size() < 2) record.shares = pack_threads(wanted.threads, settings_.capacity);
+  record.dealt = wanted;
+}
+
+// What the forking thread has waited for pages since the last region that was shared: these pages
+// had gone to other nodes with it. Under records_mutex_.
+void Node::charge_stall(Nanos& seen) {
+  const Nanos stall = services_.thread_counters().stall_ns;
+  if (last_shared_ != nullptr && stall > seen) last_shared_->model->charge(stall - seen);
+  seen = stall;
+}
+
+void Node::log_decision(const RegionRecord& record, const Samples& samples, Nanos elapsed) const {
+  using base::LogLevel;
+  if (!base::log_enabled(LogLevel::kDebug)) return;
+  const loops::SharingModel::Findings& found = record.model->findings();
+  std::string parts;
+  for (std::size_t i = 0; i < node_count(); ++i) {
+    const loops::RegionPart& node = samples.nodes[i];
+    fmt::format_to(std::back_inserter(parts), " node {}: {:.3f} of it, {} us, stall {} us;", i,
+                   node.work, node.busy / 1000, node.stall / 1000);
+  }
+  base::log_line(LogLevel::kDebug,
+                 "{}: {} us,{} alone {:.0f}, shared {:.0f}, charged {:.0f}, rest {:.0f} us: {}",
+                 record.site, elapsed / 1000, parts, found.alone / 1e3, found.shared / 1e3,
+                 found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()));
+}
+
+// Of an execution all of whose loops were handed out at run time.
+void Node::heed_loops(RegionRecord& record) {
+  if (work_sharing_ == nullptr || settings_.fixed_speeds) return;
+  const LoopAdvice advice = work_sharing_->take_advice(last_region_);
+  std::array<bool, base::kMaxNodes> idle{};
+  for (std::size_t i = 0; i < node_count(); ++i) idle[i] = advice.is_idle(i);
+  record.model->leave_out(std::span(idle).first(node_count()));
+}
+
+// After an execution across nodes; `totals` by node.
+void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals) {
+  const Nanos elapsed = os::monotonic_now() - plan.started;
+  const std::lock_guard lock(records_mutex_);
+  RegionRecord& record = *plan.record;
+  ++record.runs;
+  record.nodes = static_cast<std::uint32_t>(plan.shares.size());
+  record.elapsed_ns += elapsed;
+  for (const NodeShare& share : plan.shares) {
+    const NodeTotals& one = totals[share.node.value];
+    record.faults += one.faults;
+    record.stall_ns += one.stall_ns;
+    if ((one.marks & kKnowsTeamSize) != 0) record.knows_team_size = true;
+  }
+  const bool by_core = team_.runtime().abi() == Abi::kKmpc;
+  const Samples samples = samples_of(plan.shares, totals, !by_core);
+  record.note_outcome(elapsed, !plan.alone);
+  if (plan.alone) {
+    record.model->observe_alone(elapsed);
+  } else {
+    record.samples = samples;
+    for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
+    const bool bound = !by_core && keeps_placement();
+    record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
+                                 samples.divided && !settings_.fixed_speeds && !bound);
+    if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
+    last_shared_ = &record;
+  }
+  log_decision(record, samples, elapsed);
+  thread_context.stall_seen = services_.thread_counters().stall_ns;
+}
+
+void Node::finish_single(const RegionPlan& plan) {
+  if (plan.record == nullptr) return;
+  unshow_region();
+  const Nanos elapsed = os::monotonic_now() - plan.started;
+  const std::lock_guard lock(records_mutex_);
+  RegionRecord& record = *plan.record;
+  ++record.runs;
+  ++record.runs_single;
+  record.nodes = 1;
+  record.single_reason = plan.reason;
+  record.elapsed_ns += elapsed;
+  if (plan.reason != SingleReason::kDearer) return;
+  record.note_outcome(elapsed, false);
+  record.model->observe_alone(elapsed);
+}
+
+}  // namespace amasia::omp

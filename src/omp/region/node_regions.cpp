@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+// How regions are sent, served and joined.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "omp/region/copied_in.hpp"
+#include "omp/region/region_statistics.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+template <typename T>
+void append(std::vector<std::byte>& bytes, std::span<const T> items) {
+  const auto view = std::as_bytes(items);
+  bytes.insert(bytes.end(), view.begin(), view.end());
+}
+
+// Reads a message from front to back; its size was checked on arrival.
+class Reader {
+ public:
+  explicit Reader(std::span<const std::byte> bytes) : rest_(bytes) {}
+  template <typename T>
+  T take() {
+    AMASIA_CHECK(rest_.size() >= sizeof(T), "the message's size was checked on arrival");
+    T value;
+    std::memcpy(&value, rest_.data(), sizeof value);
+    rest_ = rest_.subspan(sizeof value);
+    return value;
+  }
+  std::span<const std::byte> rest() const { return rest_; }
+
+ private:
+  std::span<const std::byte> rest_;
+};
+
+}  // namespace
+
+void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
+  AMASIA_CHECK(plan.global() && self() == base::kOrigin, "regions begin on the origin");
+  {
+    const PlaceScope place;
+    std::optional<CopiedIn> copied;
+    if (!request.copied_in.empty()) copied.emplace(services_, request.copied_in);
+    on_native_stack([&] {
+      start_region(request, plan);
+      team_.run();
+      join_region(plan);
+      // What a node printed is on its way before it says that it has joined, so all of it has come.
+      services_.flush_output();
+    });
+  }
+  unshow_region();
+  region_busy_.store(false, std::memory_order_release);  // partner: plan_region
+}
+
+void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
+  LocalRuntime& local = runtime(request.abi);
+  Icvs icvs = local.icvs();
+  const std::uint32_t region = ++last_region_;
+  RegionHead head{};
+  head.region = region;
+  head.share_count = static_cast<std::uint32_t>(plan.shares.size());
+  head.word_count = static_cast<std::uint32_t>(request.outlined.words.size());
+  head.extra_size = static_cast<std::uint32_t>(request.extra.size());
+  head.abi = static_cast<std::uint32_t>(request.abi);
+  head.function = reinterpret_cast<std::uint64_t>(request.outlined.function);
+  head.location = reinterpret_cast<std::uint64_t>(request.location);
+  head.proc_bind = request.proc_bind;
+  head.icvs = icvs;
+  std::vector<std::byte> tail;
+  for (const NodeShare& share : plan.shares) {
+    const WireShare wire{share.node.value, share.threads, share.speed, 0};
+    append(tail, std::span<const WireShare>(&wire, 1));
+  }
+  append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
+  append(tail, request.extra);
+  if (icvs.dynamic != 0) local.set_dynamic(false);
+  team_.begin({.region = region,
+               .rank = 0,
+               .abi = request.abi,
+               .runtime = &local,
+               .shares = plan.shares,
+               .outlined = request.outlined,
+               .location = request.location,
+               .proc_bind = request.proc_bind,
+               .mend_dynamic = icvs.dynamic != 0,
+               .extra = request.extra,
+               .book = plan.record->book.get()});
+  // The team is there before its first message: other nodes' threads may ask for something before
+  // this node has forked.
+  mailbox_.expect_joins(region);
+  tell_region(plan, head, tail);
+}
+
+void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
+                       std::span<const std::byte> tail) {
+  const std::span others(plan.shares.begin() + 1, plan.shares.end());
+  const auto on_board = [this](const NodeShare& share) { return is_on_board(share.node); };
+  const std::size_t size = sizeof head + tail.size();
+  static_assert(sizeof head + base::kMaxNodes * sizeof(WireShare) +
+                    kMaxRegionWords * sizeof(void*) + kMaxRegionExtra <=
+                MeetingBoard::kPayloadSize);
+  if (std::ranges::any_of(others, on_board)) {
+    // P2: all have joined the last region.
+    std::byte* const payload = board_->own_payload().data();
+    std::memcpy(payload, &head, sizeof head);
+    std::memcpy(payload + sizeof head, tail.data(), tail.size());
+  }
+  for (const NodeShare& share : others) {
+    if (on_board(share)) {
+      board_->post_region(share.node, head.region, static_cast<std::uint32_t>(size));
+    } else {
+      send(share.node, kRegionMessage, fabric::bytes_of(head), tail);
+    }
+  }
+  for (const NodeShare& share : others) {
+    if (on_board(share)) board_->ring_if_sleeping(share.node);
+  }
+}
+
+bool Node::has_joined(NodeId node) const {
+  return is_on_board(node) && board_->has_joined(node, last_region_);
+}
+
+void Node::join_region(const RegionPlan& plan) {
+  const std::span others(plan.shares.begin() + 1, plan.shares.end());
+  const auto joined = [this](const NodeShare& share) { return has_joined(share.node); };
+  const auto all_have_joined = [&] {
+    const std::size_t posted = std::ranges::count_if(others, joined);
+    return posted + mailbox_.joined() == others.size();
+  };
+  wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
+  if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
+  std::array<NodeTotals, base::kMaxNodes> totals;
+  totals[0] = team_.totals();
+  for (const NodeShare& share : others) {
+    totals[share.node.value] =
+        has_joined(share.node) ? board_->joined(share.node).totals : mailbox_.totals_of(share.node);
+  }
+  note_shared(plan, {totals.data(), node_count()});
+}
+
+void Node::serve() {
+  AMASIA_CHECK(self() != base::kOrigin, "the origin runs main instead");
+  thread_context.node = this;
+  for (;;) {
+    wait_until(
+        [&] { return mailbox_.has_region() || region_is_posted() || mailbox_.has_serve_end(); },
+        settings_.spin_between_regions, nullptr);
+    if (region_is_posted() && !mailbox_.put_region(board_->region_message())) {
+      services_.abort_job(
+          fmt::format("the origin has posted a malformed region to node {}", self().value));
+    }
+    if (!mailbox_.has_region()) return;
+    serve_region();
+  }
+}
+
+bool Node::region_is_posted() const {
+  return is_on_board(base::kOrigin) && board_->posted_region() != last_region_;
+}
+
+void Node::serve_region() {
+  Reader reader(mailbox_.region());
+  const auto head = reader.take<RegionHead>();
+  last_region_ = head.region;
+  std::vector<NodeShare> shares(head.share_count);
+  std::uint32_t offset = 0;
+  for (NodeShare& share : shares) {
+    const auto wire = reader.take<WireShare>();
+    share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset,
+             wire.speed};
+    offset += wire.threads;
+  }
+  const auto own = std::ranges::find(shares, self(), &NodeShare::node);
+  AMASIA_CHECK(own != shares.end(), "the origin tells participants of a region");
+  std::vector<void*> words(head.word_count);
+  for (void*& word : words) word = reader.take<void*>();
+  LocalRuntime& local = runtime(static_cast<Abi>(head.abi));
+  Icvs icvs = head.icvs;
+  icvs.dynamic = 0;
+  local.set_icvs(icvs);
+  team_.begin({.region = head.region,
+               .rank = static_cast<std::uint32_t>(own - shares.begin()),
+               .abi = static_cast<Abi>(head.abi),
+               .runtime = &local,
+               .shares = shares,
+               .outlined = {reinterpret_cast<void*>(head.function), words},
+               .location = reinterpret_cast<const void*>(head.location),
+               .proc_bind = head.proc_bind,
+               .mend_dynamic = head.icvs.dynamic != 0,
+               .extra = reader.rest()});
+  mailbox_.drop_region();
+  services_.enter_region();
+  const auto* const function = reinterpret_cast<const void*>(head.function);
+  const auto* const location = reinterpret_cast<const void*>(head.location);
+  show_region(*record_of(function, static_cast<Abi>(head.abi), location));
+  {
+    const PlaceScope place;
+    team_.run();
+  }
+  const bool has_printed = services_.flush_output();
+  const NodeTotals totals = team_.totals();
+  unshow_region();
+  tell_joined({head.region, 0, totals}, has_printed);
+}
+
+// `by_message`: behind the messages that this node has sent to the origin before.
+void Node::tell_joined(const JoinedBody& joined, bool by_message) {
+  if (by_message || !is_on_board(base::kOrigin)) {
+    return send(base::kOrigin, kJoinedMessage, fabric::bytes_of(joined));
+  }
+  board_->post_joined(joined);
+  board_->ring_if_sleeping(base::kOrigin);
+}
+
+void Node::await_end() {
+  wait_until([this] { return mailbox_.has_serve_end(); }, 0, nullptr);
+  services_.leave_job();
+}
+
+void Node::shutdown() {
+  const ServeEndBody body{};
+  on_native_stack([&] {
+    for (std::uint32_t node = 1; node < node_count(); ++node) {
+      send(NodeId{static_cast<NodeId::representation>(node)}, kServeEndMessage,
+           fabric::bytes_of(body));
+    }
+  });
+}
+
+std::vector<RegionRecord> Node::region_records() const {
+  std::vector<RegionRecord> records;
+  {
+    const std::lock_guard lock(records_mutex_);
+    for (const auto& [function, record] : records_) records.push_back(*record);
+  }
+  std::sort(records.begin(), records.end(),
+            [](const auto& one, const auto& other) { return one.elapsed_ns > other.elapsed_ns; });
+  return records;
+}
+
+std::vector<base::RegionStatistics> Node::region_statistics() const {
+  std::vector<base::RegionStatistics> regions;
+  for (const RegionRecord& record : region_records()) {
+    base::RegionStatistics& region = regions.emplace_back(statistics_of(record));
+    if (record.book == nullptr) continue;
+    region.loops_left_out = record.book->left_out();
+    for (const LoopBook::Entry& met : record.book->entries()) {
+      std::optional<LoopOutcome> outcome;
+      if (work_sharing_ != nullptr) outcome = work_sharing_->outcome_of(record.function, met.code);
+      base::LoopStatistics loop = statistics_of(record, met, outcome ? &*outcome : nullptr);
+      loop.site = site_of(met.code, runtime(record.abi).source_of(met.place));
+      region.loops.push_back(std::move(loop));
+    }
+  }
+  return regions;
+}
+
+}  // namespace amasia::omp

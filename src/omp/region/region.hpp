@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked for, decided and known about regions.
+#pragma once
+
+#include <array>
+#include <bitset>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/base.hpp"
+#include "loops/loops.hpp"
+#include "omp/work_sharing/loop_book.hpp"
+
+namespace amasia::omp {
+
+// Which ABI, and so which next runtime, carries a region inside the nodes.
+enum class Abi : std::uint8_t { kKmpc, kGomp };
+inline constexpr std::size_t kAbis = 2;
+
+// Why a region was not carried across nodes. The texts are in region.cpp, in this order.
+enum class SingleReason : std::uint8_t {
+  kNone,            // it was
+  kOneThread,       // num_threads(1), if(0), OMP_NUM_THREADS=1
+  kFitsOneNode,     // packed on the origin, its threads need no further node
+  kNested,          // inside another region, or in teams
+  kConcurrent,      // another thread's region is running across nodes
+  kNotOnOrigin,     // forked by a thread of another node that is not in a region
+  kLateLibrary,     // its code is in a library that other nodes have not loaded
+  kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
+  kThreadLocal,     // it shares a thread-local variable, and not by copyin
+  kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
+  kManyArguments,   // more than kMaxRegionWords
+  kDearer,          // sharing it would cost more than it saves, as far as is known
+  kNotWanted,       // --share=never
+  kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
+  kCount,
+};
+const char* text_of(SingleReason reason);
+
+inline constexpr std::size_t kMaxRegionWords = 512;
+inline constexpr std::size_t kMaxRegionExtra = 256;
+
+// The outlined function of a region and its argument words (kmpc: the variadic arguments; gomp:
+// the data pointer).
+struct Outlined {
+  void* function = nullptr;
+  std::span<void* const> words;
+};
+
+// What the forking thread asks for. Pointers are valid during the call.
+struct RegionRequest {
+  Abi abi = Abi::kKmpc;
+  Outlined outlined;
+  const void* location = nullptr;  // kmpc: ident_t*, in memory that is the same on all nodes
+  std::uint32_t threads = 0;       // num_threads clause; 0: the ICV
+  std::int32_t proc_bind = 0;      // proc_bind clause in the ABI's own coding; 0: none
+  SingleReason must_stay = SingleReason::kNone;
+  // Where the addresses of the forking thread's thread-local variables stand that the region copies
+  // in (copied_in.hpp): in what the words point to, or in the words for other nodes.
+  std::span<void** const> copied_in;
+  std::span<void* const> words_elsewhere;  // empty: the same as here
+  // Further bytes that the ABI wants on each node, see Team::extra(). At most kMaxRegionExtra.
+  std::span<const std::byte> extra;
+};
+
+// One participating node. Participants are ordered by node; the origin is always rank 0.
+struct NodeShare {
+  NodeId node;
+  std::uint32_t threads = 0;
+  std::uint32_t offset = 0;                 // global id of its first thread
+  std::uint32_t speed = loops::kEvenSpeed;  // by which each of its threads gets iterations
+};
+
+// What the threads of a node did in one execution of a region: sums over them.
+struct NodeTotals {
+  std::uint64_t faults = 0;
+  Nanos stall_ns = 0;            // waiting for pages
+  Nanos busy_ns = 0;             // waiting neither for pages nor for other threads
+  std::uint64_t iterations = 0;  // of loops that are handed out at run time
+  std::uint64_t marks = 0;       // TeamMark
+};
+// What each node did in an execution, by node, as the model takes it.
+struct Samples {
+  std::array<loops::RegionPart, base::kMaxNodes> nodes{};
+  bool divided = false;  // by the nodes' powers
+};
+// `by_threads`: each of the threads had the same share of loops whose bounds it computes itself.
+Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                   bool by_threads);
+
+// Loops were divided by the nodes' speeds.
+inline constexpr std::uint64_t kDividedBySpeed = 1;
+// A thread has asked for its number or the team's size in a way that the compiler does not: what it
+// computes from that may not hold in a team of another size.
+inline constexpr std::uint64_t kKnowsTeamSize = 2;
+
+// The region's statistics by place in the program. Written on the origin at the end of each run;
+// other nodes know its site.
+struct RegionRecord {
+  std::string site;  // "file:line function", else symbol+offset
+  const void* function = nullptr;
+  Abi abi = Abi::kKmpc;
+  std::uint64_t runs = 0;
+  std::uint64_t runs_single = 0;
+  std::uint32_t nodes = 1;                           // of the last run
+  SingleReason single_reason = SingleReason::kNone;  // of the last run that stayed
+  Nanos elapsed_ns = 0;
+  std::uint64_t faults = 0;  // of all nodes
+  Nanos stall_ns = 0;        // of all nodes' threads
+  // What its executions tell about sharing it; made by the first one that can be shared.
+  std::optional<loops::SharingModel> model;
+  bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
+  Samples samples;                      // of the last execution that was shared
+  // How many cores each node's power in the model is of, by node.
+  std::vector<double> cores;
+  std::bitset<base::kMaxNodes> took_part;  // in a shared execution that this model saw
+  // What became of it, where its executions decide; and of the last of these.
+  base::RegionOutcome shared, alone;
+  bool last_shared = false;
+  void note_outcome(Nanos elapsed, bool was_shared);
+  // The shares of the next one, and what they were dealt out from.
+  std::vector<NodeShare> shares;
+  struct Dealt {
+    std::uint32_t threads = 0;
+    std::uint32_t version = 0;  // of the model's powers
+    bool exact = true;
+    bool alone = false;
+    bool operator==(const Dealt&) const = default;
+  };
+  Dealt dealt;
+  // The loops that executions across nodes have met; made with the model.
+  std::shared_ptr<LoopBook> book;
+};
+
+// What was decided about one region. `shares.size()` < 2: it stays on this node.
+struct RegionPlan {
+  SingleReason reason = SingleReason::kNone;
+  std::uint32_t threads = 0;  // to ask of the next runtime where the region stays; 0: its default
+  std::span<const NodeShare> shares;  // the node's; as they are until the region has ended
+  bool alone = false;  // only the origin has a part in its loops
+  RegionRecord* record = nullptr;
+  Nanos started = 0;
+
+  bool global() const { return shares.size() > 1; }
+};
+
+// Where a region is, for people: "file:line function" from kmpc's `source`
+// (";file;function;line;…") if that is known, else the function's symbol or object and an offset.
+// Asks the loader: once per region, not once per run.
+std::string site_of(const void* function, std::string_view source);
+
+// The shares as the loop schedules take them.
+std::vector<loops::Power> powers_of(std::span<const NodeShare> shares);
+
+// Deals `threads` out over nodes of the given capacities, origin first, each filled up before the
+// next; what exceeds their sum is dealt in proportion to capacity. Pure. Nodes that get none are
+// left out. `threads` > 0; the origin's capacity > 0.
+std::vector<NodeShare> pack_threads(std::uint32_t threads, std::span<const std::uint32_t> capacity);
+
+}  // namespace amasia::omp

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/region/region_statistics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace amasia::omp {
+namespace {
+
+using base::RegionStatistics;
+
+RegionStatistics::Phase phase_of(loops::SharingModel::Phase phase) {
+  using Model = loops::SharingModel::Phase;
+  using Told = RegionStatistics::Phase;
+  switch (phase) {
+    case Model::kCold:
+      return Told::kCold;
+    case Model::kWarm:
+      return Told::kWarm;
+    case Model::kTrial:
+      return Told::kTrial;
+    case Model::kShared:
+      return Told::kShared;
+    case Model::kAlone:
+      return Told::kAlone;
+  }
+  AMASIA_CHECK(false, "the model is in one of its phases");
+  return Told::kNone;
+}
+
+RegionStatistics::Rule rule_of(loops::SharingModel::Rule rule) {
+  using Model = loops::SharingModel::Rule;
+  if (rule == Model::kAlways) return RegionStatistics::Rule::kAlways;
+  if (rule == Model::kThreshold) return RegionStatistics::Rule::kThreshold;
+  return RegionStatistics::Rule::kPrediction;
+}
+
+Nanos rounded(double nanos) { return static_cast<Nanos>(std::llround(std::max(nanos, 0.0))); }
+
+// A node without power has no part, and nothing tells how fast it would be.
+std::vector<std::optional<double>> core_speed_ratios(const RegionRecord& record) {
+  const std::span<const double> powers = record.model->powers();
+  AMASIA_CHECK(powers.size() == record.cores.size(), "each power is of a node's cores");
+  std::vector<std::optional<double>> ratios(powers.size());
+  double fastest = 0;
+  for (std::size_t i = 0; i < powers.size(); ++i) {
+    if (powers[i] <= 0 || record.cores[i] <= 0) continue;
+    ratios[i] = powers[i] / record.cores[i];
+    fastest = std::max(fastest, *ratios[i]);
+  }
+  for (auto& ratio : ratios) {
+    if (ratio) *ratio /= fastest;
+  }
+  return ratios;
+}
+
+void add_decision(const RegionRecord& record, RegionStatistics& region) {
+  const loops::SharingModel& model = *record.model;
+  const loops::SharingModel::Findings& found = model.findings();
+  region.phase = phase_of(model.phase());
+  region.rule = rule_of(model.rule());
+  region.csr = core_speed_ratios(record);
+  region.predicted_alone_ns = rounded(found.alone);
+  region.predicted_shared_ns = rounded(found.shared);
+  region.stall_ns_expected = rounded(found.stall);
+  region.charged_ns = rounded(found.charged);
+  region.fork_join_ns = rounded(found.rest);
+  region.tried_alone = found.tried_alone;
+  for (std::size_t i = 0; i < region.csr.size(); ++i) {
+    const loops::RegionPart& sample = record.samples.nodes[i];
+    const bool dropped = model.powers()[i] <= 0 && record.took_part.test(i);
+    if (sample.threads == 0 && !dropped) continue;
+    region.per_node.push_back({.id = static_cast<std::uint32_t>(i),
+                               .threads = sample.threads,
+                               .work = sample.work,
+                               .busy_ns = sample.busy,
+                               .stall_ns = sample.stall,
+                               .dropped = dropped});
+  }
+}
+
+}  // namespace
+
+RegionStatistics statistics_of(const RegionRecord& record) {
+  RegionStatistics region;
+  region.site = record.site;
+  if (record.runs_single != 0) region.single_node_reason = text_of(record.single_reason);
+  region.runs = record.runs;
+  region.single_node_runs = record.runs_single;
+  region.nodes = record.nodes;
+  region.faults = record.faults;
+  region.stall_ns = record.stall_ns;
+  region.elapsed_ns = record.elapsed_ns;
+  region.shared = record.shared;
+  region.alone = record.alone;
+  if (record.model.has_value()) add_decision(record, region);
+  return region;
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reductions of a team. The compiler's call gives the addresses of the private copies, but not
+// their sizes (EVIDENCE 4a). Copies that lie in the leader's frame can nevertheless travel in the
+// message: whatever their sizes, they end before the stack does, so the leader sends its stack from
+// the lowest copy up, and the origin combines from that image. Copies elsewhere, or in a large
+// frame, are read through managed memory instead. Either way the sender waits until its copies have
+// been used: objects may point into themselves.
+#include <algorithm>
+#include <cstring>
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "omp/team/team.hpp"
+#include "omp/wait_scope.hpp"
+
+namespace amasia::omp {
+namespace {
+
+constexpr std::uintptr_t kAlignment = 64;  // that of any private copy
+
+struct Window {
+  std::uintptr_t begin = 0;
+  std::size_t size = 0;
+};
+
+// The part of the leader's stack that holds all of `list` that lies on it.
+Window window_of(const ThreadFrame& frame, std::span<void* const> list, Bytes limit) {
+  const auto low = reinterpret_cast<std::uintptr_t>(frame.stack_low);
+  const auto top = reinterpret_cast<std::uintptr_t>(frame.stack_top);
+  std::uintptr_t begin = top;
+  for (void* const entry : list) {
+    const auto address = reinterpret_cast<std::uintptr_t>(entry);
+    if (address >= low && address < top) begin = std::min(begin, address);
+  }
+  begin = std::max(low, base::round_down(begin, kAlignment));
+  if (top - begin > limit) return {};
+  return {begin, top - begin};
+}
+
+}  // namespace
+
+bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
+  deposits_[frame.local_id].list = reduction.list.data();
+  // Combining counts as waiting: it is done by leaders only, whatever the shares are.
+  const WaitScope waiting(frame);
+  if (!runtime_->gather(frame)) return false;
+  combine_local(reduction);
+  if (nowait) runtime_->release(frame);
+  if (on_origin()) {
+    combine_remote(reduction, nowait);
+    ++reductions_;
+    return true;  // reduce_end lets the others go
+  }
+  send_reduction(frame, reduction, nowait);
+  ++reductions_;
+  if (!nowait) {
+    meet(std::nullopt);
+    runtime_->release(frame);
+  }
+  return false;
+}
+
+void Team::reduce_end(ThreadFrame& frame, bool nowait) {
+  if (nowait) return;
+  const WaitScope waiting(frame);
+  meet(std::nullopt);
+  runtime_->release(frame);
+}
+
+void Team::combine_local(const Reduction& reduction) {
+  for (std::uint32_t id = 1; id < local_size(); ++id) {
+    reduction.combine(reduction.list.data(), deposits_[id].list);
+  }
+}
+
+void Team::combine_remote(const Reduction& reduction, bool nowait) {
+  std::vector<void*>& list = received_list_;
+  std::vector<std::byte>& image = received_image_;
+  for (std::uint32_t rank = 1; rank < shares_.size(); ++rank) {
+    ReductionHead head{};
+    on_native_stack([&] {
+      const std::span<const std::byte> body = node_.await_reduction(*this, rank, reductions_);
+      std::memcpy(&head, body.data(), sizeof head);
+      AMASIA_CHECK(head.list_count == reduction.list.size(),
+                   "all threads of a team reduce the same variables");
+      list.resize(head.list_count);
+      std::memcpy(list.data(), body.data() + sizeof head, list.size() * sizeof(void*));
+      image.resize(head.window_size + kAlignment);
+      std::memcpy(image.data() +
+                      (kAlignment - reinterpret_cast<std::uintptr_t>(image.data()) % kAlignment) %
+                          kAlignment,
+                  body.data() + sizeof head + list.size() * sizeof(void*), head.window_size);
+    });
+    const std::uintptr_t image_begin =
+        base::round_up(reinterpret_cast<std::uintptr_t>(image.data()), kAlignment);
+    for (void*& entry : list) {
+      const auto address = reinterpret_cast<std::uintptr_t>(entry);
+      if (address >= head.window_begin && address < head.window_begin + head.window_size) {
+        entry = reinterpret_cast<void*>(image_begin + (address - head.window_begin));
+      }
+    }
+    reduction.combine(reduction.list.data(), list.data());
+    if (nowait) {
+      on_native_stack([&] { node_.tell_consumed(shares_[rank].node, region(), reductions_); });
+    }
+  }
+}
+
+void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
+  const Window window = window_of(frame, reduction.list, node_.settings().reduction_window);
+  const ReductionHead head{region(),     reductions_,
+                           rank_,        static_cast<std::uint32_t>(reduction.list.size()),
+                           window.begin, window.size};
+  // Copied before the fabric is entered: a page of the stack may be away, and its return must not
+  // find the fabric's lock taken.
+  std::vector<std::byte>& payload = sent_copies_;
+  on_native_stack([&] { payload.resize(reduction.list.size_bytes() + window.size); });
+  std::memcpy(payload.data(), reduction.list.data(), reduction.list.size_bytes());
+  std::memcpy(payload.data() + reduction.list.size_bytes(),
+              reinterpret_cast<const void*>(window.begin), window.size);
+  on_native_stack([&] {
+    const ReductionHead copy = head;
+    node_.give_reduction(copy, payload);
+    if (nowait) node_.await_consumed(region(), reductions_);
+  });
+}
+
+}  // namespace amasia::omp

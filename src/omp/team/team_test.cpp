@@ -1,0 +1,653 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole teams over the loopback fabric, with a runtime of plain threads instead of a program's own.
+#include "omp/team/team.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <barrier>
+#include <numeric>
+#include <thread>
+
+#include "omp/node.hpp"
+
+namespace amasia::omp {
+namespace {
+
+constexpr Bytes kStackSize = 256 * base::kKiB;
+constexpr std::size_t kStacks = 8;
+
+using Work = void (*)(ThreadFrame& frame, void* const* words);
+
+// Forks std::threads and meets at a std::barrier.
+class ThreadRuntime final : public LocalRuntime {
+ public:
+  Abi abi() const override { return Abi::kKmpc; }
+  bool available() const override { return true; }
+  Icvs icvs() override { return icvs_; }
+  void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
+  void set_threads(std::uint32_t threads) override {
+    icvs_.nested_threads = static_cast<std::int32_t>(threads);
+  }
+  bool cancellation() override { return cancellation_; }
+  std::uint32_t thread_limit() override { return 1000; }
+  std::uint32_t active_level() override { return 0; }
+  void set_dynamic(bool on) override { icvs_.dynamic = on; }
+
+  std::string_view source_of(const void*) const override { return {}; }
+
+  void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
+    barrier_ = std::make_unique<std::barrier<>>(threads);
+    std::vector<std::thread> others;
+    for (std::uint32_t id = 1; id < threads; ++id) {
+      others.emplace_back([&body, id, threads] { body.run(id, threads, nullptr, nullptr); });
+    }
+    body.run(0, threads, nullptr, nullptr);
+    for (std::thread& other : others) other.join();
+  }
+  void invoke(ThreadFrame& frame, const Outlined& outlined) override {
+    reinterpret_cast<Work>(outlined.function)(frame, outlined.words.data());
+  }
+  bool gather(ThreadFrame& frame) override {
+    barrier_->arrive_and_wait();
+    if (frame.local_id == 0) return true;
+    barrier_->arrive_and_wait();
+    return false;
+  }
+  void release(ThreadFrame&) override { barrier_->arrive_and_wait(); }
+
+  Icvs icvs_{};
+  bool cancellation_ = false;
+
+ private:
+  std::unique_ptr<std::barrier<>> barrier_;
+};
+
+class TestServices final : public Services {
+ public:
+  explicit TestServices(fabric::Fabric& fabric)
+      : fabric_(fabric),
+        memory_(static_cast<std::byte*>(
+            mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        stacks_(memory_, kLength, kStackSize) {}
+  ~TestServices() override { munmap(memory_, kLength); }
+
+  Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
+  bool code_is_everywhere(const void*) const override { return !late_; }
+  // The origin's flush sees how many of the others' came before it.
+  bool flush_output() override {
+    if (flushes_ == nullptr) return false;
+    if (fabric_.self() == base::kOrigin) {
+      seen_by_origin_ = flushes_->load(std::memory_order_acquire);
+      return false;
+    }
+    // Every other time, as if something had been printed.
+    return flushes_->fetch_add(1, std::memory_order_release) % 2 == 0;
+  }
+  int help() override { return static_cast<int>(fabric_.poll(8)); }
+  ThreadCounters thread_counters() override {
+    thread_local std::uint64_t calls = 0;
+    return {++calls, 10 * static_cast<Nanos>(calls)};
+  }
+  [[noreturn]] void abort_job(std::string_view why) override {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+    std::abort();
+  }
+
+  bool is_managed(const void* address) const override {
+    return !thread_locals_unmanaged_ || thread_local_block(address).empty();
+  }
+
+  bool late_ = false;
+  bool thread_locals_unmanaged_ = false;
+  std::atomic<std::uint32_t>* flushes_ = nullptr;
+  std::uint32_t seen_by_origin_ = 0;
+
+ private:
+  static constexpr Bytes kLength = kStacks * (kStackSize + base::kPageSize);
+  fabric::Fabric& fabric_;
+  std::byte* const memory_;
+  StackPool stacks_;
+};
+
+struct Shape {
+  std::uint32_t nodes, threads;
+  // So many of the nodes, the first ones, are on one host and share a board; 0: none are.
+  std::uint32_t host = 0;
+};
+
+// The boards of a host's nodes, on memory of their own.
+class Boards {
+ public:
+  Boards(std::uint32_t nodes, std::uint32_t host)
+      : memory_(static_cast<std::byte*>(mmap(nullptr, MeetingBoard::kSize, PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    for (std::uint32_t id = 0; id < host; ++id) {
+      boards_.push_back(
+          std::make_unique<MeetingBoard>(std::span(memory_, MeetingBoard::kSize),
+                                         NodeId{static_cast<NodeId::representation>(id)}));
+      const int core = static_cast<int>(id);
+      boards_.back()->attend({&core, 1});
+    }
+    for (const auto& board : boards_) board->look_around(nodes);
+  }
+  ~Boards() { munmap(memory_, MeetingBoard::kSize); }
+  Boards(const Boards&) = delete;
+  Boards& operator=(const Boards&) = delete;
+
+  MeetingBoard* of(std::uint32_t id) { return id < boards_.size() ? boards_[id].get() : nullptr; }
+
+ private:
+  std::byte* const memory_;
+  std::vector<std::unique_ptr<MeetingBoard>> boards_;
+};
+
+// N nodes; the test's thread is the origin's main thread.
+class Job {
+ public:
+  Job(const Shape& shape, Bytes window = 32 * base::kKiB)
+      : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
+    const auto [nodes, threads_per_node, host] = shape;
+    NodeSettings settings;
+    settings.capacity.assign(nodes, threads_per_node);
+    settings.core_speeds.assign(nodes, 1.0);
+    settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
+    settings.reduction_window = window;
+    parts_.resize(nodes);
+    for (std::uint32_t id = 0; id < nodes; ++id) {
+      Part& part = parts_[id];
+      fabric::Fabric& fabric = network_->fabric(NodeId{static_cast<NodeId::representation>(id)});
+      part.services = std::make_unique<TestServices>(fabric);
+      part.node = std::make_unique<Node>(fabric, *part.services, settings, board_.of(id));
+      part.node->set_runtime(Abi::kKmpc, part.runtime);
+      part.poller = std::jthread([&fabric](std::stop_token stop) {
+        while (!stop.stop_requested()) {
+          fabric::wait_and_poll(fabric, 8, 0, base::kMillisecond);
+        }
+      });
+      if (id > 0) part.server = std::thread([&part] { part.node->serve(); });
+    }
+    thread_context.node = &origin();
+  }
+  ~Job() {
+    origin().shutdown();
+    for (Part& part : parts_) {
+      if (part.server.joinable()) part.server.join();
+    }
+    for (Part& part : parts_) {
+      part.poller.request_stop();
+      part.poller.join();
+    }
+    thread_context = ThreadContext{};
+  }
+
+  Node& origin() { return *parts_[0].node; }
+  ThreadRuntime& runtime() { return parts_[0].runtime; }
+  TestServices& services() { return *parts_[0].services; }
+
+  void count_flushes(std::atomic<std::uint32_t>& count) {
+    for (Part& part : parts_) part.services->flushes_ = &count;
+  }
+
+  void allow_cancelling() {
+    for (Part& part : parts_) part.runtime.cancellation_ = true;
+  }
+
+  void manage_all_but_thread_locals() {
+    for (Part& part : parts_) part.services->thread_locals_unmanaged_ = true;
+  }
+
+  RegionPlan run(Work work, std::vector<void*> words, std::uint32_t threads = 0,
+                 std::span<const std::byte> extra = {}) {
+    RegionRequest request;
+    request.outlined = {reinterpret_cast<void*>(work), words};
+    request.threads = threads;
+    request.extra = extra;
+    const RegionPlan plan = origin().plan_region(request);
+    if (plan.global()) {
+      origin().run_region(request, plan);
+    } else {
+      origin().finish_single(plan);
+    }
+    return plan;
+  }
+
+ private:
+  struct Part {
+    ThreadRuntime runtime;
+    std::unique_ptr<TestServices> services;
+    std::unique_ptr<Node> node;
+    std::jthread poller;
+    std::thread server;
+  };
+  std::unique_ptr<fabric::LoopbackNetwork> network_;
+  Boards board_;
+  std::vector<Part> parts_;
+};
+
+class Teams : public testing::TestWithParam<Shape> {
+ protected:
+  std::uint32_t nodes() const { return GetParam().nodes; }
+  std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
+};
+
+TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
+  Job job(GetParam());
+  std::vector<std::atomic<int>> seen(total());
+  const std::byte extra[2] = {std::byte{4}, std::byte{2}};
+  for (int run = 0; run < 20; ++run) {
+    const auto plan = job.run(
+        [](ThreadFrame& frame, void* const* words) {
+          auto& counts = *static_cast<std::vector<std::atomic<int>>*>(words[1]);
+          EXPECT_EQ(words[0], reinterpret_cast<void*>(7));
+          EXPECT_EQ(frame.team->size(), counts.size());
+          EXPECT_EQ(frame.team->extra().size(), 2u);
+          EXPECT_EQ(frame.team->extra()[1], std::byte{2});
+          EXPECT_EQ(current_frame(), &frame);
+          EXPECT_EQ(current_node(), &frame.team->node());
+          std::byte local{};
+          EXPECT_TRUE(&local >= frame.stack_low && &local < frame.stack_top);
+          counts[frame.global_id].fetch_add(1);
+        },
+        {reinterpret_cast<void*>(7), &seen}, 0, extra);
+    ASSERT_TRUE(plan.global());
+  }
+  for (const auto& count : seen) EXPECT_EQ(count.load(), 20);
+  EXPECT_EQ(current_frame(), nullptr);
+  const auto records = job.origin().region_records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].runs, 20u);
+  EXPECT_EQ(records[0].nodes, nodes());
+  EXPECT_EQ(records[0].faults, 20u * total());
+  EXPECT_GE(records[0].stall_ns, 200 * total());
+}
+
+TEST_P(Teams, WriteTheOutputOfAllNodesBeforeTheRegionEnds) {
+  Job job(GetParam());
+  std::atomic<std::uint32_t> flushes{0};
+  job.count_flushes(flushes);
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        if (!frame.team->on_origin()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      },
+      {});
+  EXPECT_EQ(job.services().seen_by_origin_, nodes() - 1);
+}
+
+TEST_P(Teams, BarriersKeepAllThreadsTogether) {
+  Job job(GetParam());
+  std::atomic<std::uint32_t> arrivals{0};
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        auto& count = *static_cast<std::atomic<std::uint32_t>*>(words[0]);
+        for (std::uint32_t round = 1; round <= 50; ++round) {
+          count.fetch_add(1);
+          frame.team->barrier(frame);
+          EXPECT_EQ(count.load(), round * frame.team->size());
+          frame.team->barrier(frame);
+        }
+      },
+      {&arrivals});
+}
+
+TEST_P(Teams, OneThreadExecutesASingleAndCopiesPrivately) {
+  Job job(GetParam());
+  std::atomic<int> winners{0};
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        auto& count = *static_cast<std::atomic<int>*>(words[0]);
+        for (int round = 0; round < 30; ++round) {
+          int value = -1;
+          const bool mine = frame.team->single(frame);
+          if (mine) {
+            value = round;
+            count.fetch_add(1);
+          }
+          frame.team->copy_private(
+              frame, {&value},
+              [](void* to, void* from) { *static_cast<int*>(to) = *static_cast<int*>(from); },
+              mine);
+          EXPECT_EQ(value, round);
+        }
+      },
+      {&winners});
+  EXPECT_EQ(winners.load(), 30);
+}
+
+thread_local int given_number;
+thread_local std::string given_text;
+
+TEST_P(Teams, ThreadLocalCopiesReachOtherNodesThroughSharedMemory) {
+  Job job(GetParam());
+  job.manage_all_but_thread_locals();
+  std::atomic<bool> thread_local_given{false};
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        for (int round = 0; round < 10; ++round) {
+          int* target = nullptr;
+          void* list[] = {&given_number, &given_text, &target, words[0]};
+          const bool mine = frame.team->single(frame);
+          if (mine) {
+            given_number = round;
+            given_text = "round " + std::to_string(round);  // short: it points into itself
+            target = &given_number;  // who takes can see on which thread it was
+          }
+          frame.team->copy_private(
+              frame, {list, std::size(list)},
+              [](void* to, void* from) {
+                void** const target_list = static_cast<void**>(to);
+                void** const source = static_cast<void**>(from);
+                *static_cast<int*>(target_list[0]) = *static_cast<int*>(source[0]);
+                *static_cast<std::string*>(target_list[1]) = *static_cast<std::string*>(source[1]);
+                *static_cast<int**>(target_list[2]) = *static_cast<int**>(source[2]);
+                const bool same_node = source[0] == *static_cast<int**>(source[2]);
+                if (same_node) static_cast<std::atomic<bool>*>(target_list[3])->store(true);
+              },
+              mine);
+          EXPECT_EQ(given_number, round);
+          EXPECT_EQ(given_text, "round " + std::to_string(round));
+        }
+      },
+      {&thread_local_given});
+  // Only threads of the giver's own node may see its thread-local memory.
+  if (GetParam().threads == 1) {
+    EXPECT_FALSE(thread_local_given.load());
+  }
+}
+
+TEST_P(Teams, WhatGccGivesReachesOtherNodesThroughSharedMemory) {
+  // As its code has it: a scalar by value, the others by address.
+  struct Given {
+    int* number;
+    std::string* text;
+    int round;
+    std::uintptr_t own;  // the giver's address of the number, not to be known as an address
+  };
+  Job job(GetParam());
+  job.manage_all_but_thread_locals();
+  job.run([](ThreadFrame& frame, void* const*) {
+    for (int round = 0; round < 10; ++round) {
+      const bool mine = frame.team->single(frame);
+      Given given{&given_number, &given_text, round,
+                  ~reinterpret_cast<std::uintptr_t>(&given_number)};
+      if (mine) {
+        given_number = round;
+        given_text = "round " + std::to_string(round);
+      }
+      auto* const taken =
+          static_cast<Given*>(frame.team->give_or_take(frame, mine ? &given : nullptr));
+      // Threads of the giver's node read its variables, others an image.
+      const bool own = ~reinterpret_cast<std::uintptr_t>(taken->number) == taken->own;
+      if (mine) {
+        EXPECT_EQ(taken, &given);
+      } else if (frame.team->local_size() == 1) {
+        EXPECT_FALSE(own);
+      }
+      if (!mine) {
+        given_number = *taken->number;
+        given_text = *taken->text;
+      }
+      EXPECT_EQ(taken->round, round);
+      EXPECT_EQ(given_number, round);
+      EXPECT_EQ(given_text, "round " + std::to_string(round));
+      frame.team->barrier(frame);
+    }
+  }, {});
+}
+
+TEST(GivenCopies, RefusesPointersToThreadLocals) {
+  thread_local int* pointer = nullptr;
+  const auto give = [] {
+    const auto network = fabric::make_loopback(1);
+    TestServices services(network->fabric(base::kOrigin));
+    services.thread_locals_unmanaged_ = true;
+    pointer = reinterpret_cast<int*>(&pointer);
+    const GivenCopies given(services, {&pointer});
+    given.take(services, {&pointer},
+               [](void* to, void* from) { *static_cast<int**>(to) = *static_cast<int**>(from); });
+  };
+  EXPECT_DEATH(give(), "copyprivate has copied a pointer to a thread-local");
+}
+
+TEST_P(Teams, ThreadsGoPastSinglesThatOthersWaitIn) {
+  Job job(GetParam());
+  std::atomic<std::uint32_t> inside{0};
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        auto& count = *static_cast<std::atomic<std::uint32_t>*>(words[0]);
+        // As many singles as threads: each thread executes one, and waits in it for all others.
+        for (std::uint32_t i = 0; i < frame.team->size(); ++i) {
+          if (!frame.team->single(frame)) continue;
+          count.fetch_add(1);
+          while (count.load() % frame.team->size() != 0) std::this_thread::yield();
+        }
+      },
+      {&inside});
+  EXPECT_EQ(inside.load(), total());
+}
+
+// Order matters to this one: the result tells in which order the copies were combined.
+void append_digits(void* to_list, void* from_list) {
+  auto& to = *static_cast<std::uint64_t*>(static_cast<void**>(to_list)[0]);
+  const auto from = *static_cast<std::uint64_t*>(static_cast<void**>(from_list)[0]);
+  to = to * 31 + from;
+  auto& size = *static_cast<std::uint64_t*>(static_cast<void**>(to_list)[2]);
+  EXPECT_EQ(static_cast<void**>(to_list)[1], reinterpret_cast<void*>(3));
+  EXPECT_EQ(static_cast<void**>(from_list)[1], reinterpret_cast<void*>(3));
+  size += *static_cast<std::uint64_t*>(static_cast<void**>(from_list)[2]);
+}
+
+struct Reduced {
+  std::uint64_t order = 0;
+  std::uint64_t sum = 0;
+};
+
+template <bool nowait>
+void reduce_twenty_times(ThreadFrame& frame, void* const* words) {
+  auto& result = *static_cast<Reduced*>(words[0]);
+  auto& heap = *static_cast<std::vector<std::uint64_t>*>(words[1]);
+  for (std::uint64_t round = 0; round < 20; ++round) {
+    alignas(64) std::uint64_t order = frame.global_id + 1;
+    // One copy in the frame, one size instead of an address, one copy elsewhere.
+    heap[frame.global_id] = frame.global_id + round;
+    void* list[3] = {&order, reinterpret_cast<void*>(3), &heap[frame.global_id]};
+    if (frame.team->reduce(frame, {list, append_digits}, nowait)) {
+      EXPECT_EQ(frame.global_id, 0u);
+      result.order = order;
+      result.sum += heap[0];
+      frame.team->reduce_end(frame, nowait);
+    }
+    order = 999;  // a copy may be reused at once
+    heap[frame.global_id] = 999;
+  }
+}
+
+TEST_P(Teams, ReductionsCombineInTheOrderOfThreads) {
+  std::uint64_t order = 0, sum = 0;
+  for (std::uint64_t id = 0; id < total(); ++id) sum += 20 * id + 190;
+  // Node by node: threads of a node first, then the nodes' results.
+  for (std::uint32_t node = 0; node < nodes(); ++node) {
+    std::uint64_t own = 0;
+    for (std::uint32_t id = 0; id < GetParam().threads; ++id) {
+      own = own * 31 + node * GetParam().threads + id + 1;
+    }
+    order = node == 0 ? own : order * 31 + own;
+  }
+  for (const Bytes window : {Bytes{32 * base::kKiB}, Bytes{0}}) {
+    for (const Work work : {reduce_twenty_times<true>, reduce_twenty_times<false>}) {
+      Job job(GetParam(), window);
+      Reduced result;
+      std::vector<std::uint64_t> heap(total());
+      job.run(work, {&result, &heap});
+      EXPECT_EQ(result.order, order) << "window " << window;
+      EXPECT_EQ(result.sum, sum) << "window " << window;
+    }
+  }
+}
+
+TEST_P(Teams, SectionsGoToOneThreadEach) {
+  Job job(GetParam());
+  std::vector<std::atomic<int>> runs(7);
+  job.run(
+      [](ThreadFrame& frame, void* const* words) {
+        auto& counts = *static_cast<std::vector<std::atomic<int>>*>(words[0]);
+        frame.team->begin_sections(frame);
+        for (std::uint32_t section; (section = frame.team->next_section(frame, 7)) < 7;) {
+          counts[section].fetch_add(1);
+        }
+        EXPECT_EQ(frame.team->next_section(frame, 7), 7u);
+      },
+      {&runs});
+  for (const auto& count : runs) EXPECT_EQ(count.load(), 1);
+}
+
+struct Cancelling {
+  static constexpr std::uint32_t kSteps = 6;
+  std::uint32_t step;    // in which
+  std::uint32_t thread;  // who cancels
+  std::array<std::atomic<std::uint32_t>, kSteps> passed{};
+};
+
+TEST_P(Teams, ACancelledRegionEndsForAllAtTheSameBarrier) {
+  const auto [nodes, threads, host] = GetParam();
+  Job job(GetParam());
+  job.allow_cancelling();
+  for (std::uint32_t round = 0; round < 40; ++round) {
+    Cancelling cancelling{round % Cancelling::kSteps, round * 7 % (nodes * threads)};
+    job.run(
+        [](ThreadFrame& frame, void* const* words) {
+          auto& about = *static_cast<Cancelling*>(words[0]);
+          Team& team = *frame.team;
+          for (std::uint32_t step = 0; step < Cancelling::kSteps; ++step) {
+            if (step == about.step && frame.global_id == about.thread) {
+              EXPECT_TRUE(team.cancel(frame, Cancels::kParallel));
+              return;
+            }
+            if (frame.global_id % 2 == 0 && team.cancellation_point(frame, Cancels::kParallel)) {
+              EXPECT_EQ(step, about.step);
+              return;
+            }
+            if (team.barrier_or_cancelled(frame)) return;
+            about.passed[step].fetch_add(1);
+          }
+        },
+        {&cancelling});
+    for (std::uint32_t step = 0; step < Cancelling::kSteps; ++step) {
+      EXPECT_EQ(cancelling.passed[step], step < cancelling.step ? nodes * threads : 0) << step;
+    }
+  }
+}
+
+TEST_P(Teams, ACancelledConstructIsThatOneOnly) {
+  Job job(GetParam());
+  job.allow_cancelling();
+  for (int round = 0; round < 10; ++round) {
+    job.run(
+        [](ThreadFrame& frame, void* const*) {
+          Team& team = *frame.team;
+          for (std::uint32_t step = 0; step < 6; ++step) {
+            const bool cancels = step % 2 == 0;
+            if (cancels && frame.global_id == step % team.size()) {
+              EXPECT_TRUE(team.cancel(frame, Cancels::kWorkshare));
+            }
+            // Whoever waits to hear of it does.
+            while (cancels && !team.cancellation_point(frame, Cancels::kWorkshare)) {
+              std::this_thread::yield();
+            }
+            EXPECT_EQ(team.cancellation_point(frame, Cancels::kWorkshare), cancels);
+            EXPECT_FALSE(team.cancellation_point(frame, Cancels::kParallel));
+            EXPECT_FALSE(team.barrier_or_cancelled(frame));
+          }
+        },
+        {});
+  }
+}
+
+TEST_P(Teams, NothingIsCancelledWhereThatIsOff) {
+  Job job(GetParam());
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        EXPECT_FALSE(frame.team->cancel(frame, Cancels::kParallel));
+        EXPECT_FALSE(frame.team->cancellation_point(frame, Cancels::kParallel));
+        EXPECT_FALSE(frame.team->barrier_or_cancelled(frame));
+      },
+      {});
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Teams,
+                         testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 1}, Shape{3, 2},
+                                         Shape{4, 1}, Shape{5, 2}, Shape{2, 1, 2}, Shape{3, 2, 3},
+                                         Shape{5, 1, 5}, Shape{4, 1, 2}, Shape{5, 2, 3}));
+
+void nothing(ThreadFrame&, void* const*) {}
+
+TEST(Plan, SaysWhyARegionStays) {
+  Job job({2, 2});
+  const auto reason = [&](std::uint32_t threads = 0) {
+    return job.run(nothing, {}, threads).reason;
+  };
+  EXPECT_EQ(reason(), SingleReason::kNone);
+  EXPECT_EQ(reason(1), SingleReason::kOneThread);
+  EXPECT_EQ(reason(2), SingleReason::kFitsOneNode);
+  EXPECT_EQ(reason(3), SingleReason::kNone);
+  job.services().late_ = true;
+  EXPECT_EQ(reason(), SingleReason::kLateLibrary);
+  job.services().late_ = false;
+  EXPECT_EQ(job.run(nothing, std::vector<void*>(kMaxRegionWords + 1)).reason,
+            SingleReason::kManyArguments);
+  enter_serialized();
+  EXPECT_EQ(reason(), SingleReason::kNested);
+  leave_serialized();
+  EXPECT_EQ(reason(), SingleReason::kNone);
+  const auto records = job.origin().region_records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].runs, 7u);
+  EXPECT_EQ(records[0].runs_single, 4u);
+}
+
+// A thread of another node has not got what copyin gave to the origin's.
+TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
+  Job job({2, 2});
+  thread_local int here = 0;
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kNone);
+  EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kAfterCopyin);
+  EXPECT_EQ(job.run(nothing, {}, 2).reason, SingleReason::kFitsOneNode);
+}
+
+TEST(Plan, AJobOfOneNodeKeepsMoreThreadsThanItHasCores) {
+  Job job({1, 2});
+  EXPECT_EQ(job.run(nothing, {}, 3).reason, SingleReason::kFitsOneNode);
+}
+
+TEST(Plan, OneRegionRunsAcrossNodesAtATime) {
+  Job job({2, 1});
+  RegionRequest request;
+  request.outlined = {reinterpret_cast<void*>(nothing), {}};
+  const RegionPlan first = job.origin().plan_region(request);
+  ASSERT_TRUE(first.global());
+  EXPECT_EQ(job.origin().plan_region(request).reason, SingleReason::kConcurrent);
+  job.origin().run_region(request, first);
+  EXPECT_TRUE(job.run(nothing, {}).global());
+}
+
+TEST(Plan, IcvsReachTheOtherNodes) {
+  Job job({2, 1});
+  job.run(nothing, {});
+  job.runtime().icvs_.schedule_kind = 3;
+  job.runtime().icvs_.schedule_chunk = 11;
+  job.runtime().icvs_.dynamic = 1;
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        const Icvs icvs = frame.team->runtime().icvs();
+        EXPECT_EQ(icvs.schedule_kind, 3);
+        EXPECT_EQ(icvs.schedule_chunk, 11);
+        EXPECT_EQ(icvs.nested_threads, 2);
+        EXPECT_EQ(icvs.dynamic, 1);
+      },
+      {});
+  EXPECT_EQ(job.runtime().icvs().dynamic, 1);
+}
+
+}  // namespace
+}  // namespace amasia::omp

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Doacross loops of global teams (ordered(n) with depend(sink) and depend(source)), for both ABIs.
+// Every node has a bit for each iteration of the nest: its dependences on others may go ahead. The
+// thread that posts an iteration sets its own node's bit and tells the other nodes.
+// docs/protocols/work_sharing.md has the message.
+//
+// field              | written by                           | guarded by
+// table_             | threads that begin and end loops,    | mutex_
+//                    | handler                              |
+// PostLoop's bits    | threads that post, handler           | atomic: release; partner: who waits
+// D1 The mutex is held on native stacks only, never across a send or a wait, and nothing managed is
+//    touched under it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <span>
+
+#include "base/base.hpp"
+#include "fabric/fabric.hpp"
+#include "loops/loops.hpp"
+#include "omp/frame.hpp"
+#include "omp/work_sharing/post_table.hpp"
+
+namespace amasia::omp {
+
+class Node;
+class Team;
+
+class Doacross final : public fabric::Handler {
+ public:
+  // Registers itself for kPostMessage. The node outlives it.
+  explicit Doacross(Node& node);
+  ~Doacross() override;
+
+  // The calling thread, that of `frame`, enters its team's next doacross loop, a nest of loops. The
+  // outer loop is then handed out as any other, by a schedule of loops::in_turn().
+  void begin(ThreadFrame& frame, std::span<const loops::Space> nest);
+  // The iteration of these values of the loops' variables: has come to depend(source); and waits
+  // until another one has, unless there is no such iteration.
+  void post(ThreadFrame& frame, std::span<const std::int64_t> values);
+  void wait(ThreadFrame& frame, std::span<const std::int64_t> values);
+  void end(ThreadFrame& frame);
+  // How many loops the nest has that the thread is in.
+  static std::size_t depth(const ThreadFrame& frame);
+
+  void on_message(const fabric::Incoming& message) override;
+
+ private:
+  struct PostBody;
+
+  [[gnu::noinline]] PostLoop* open(const Team& team, std::uint64_t number,
+                                   std::span<const loops::Space> nest);
+  [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
+  void lack_memory(std::uint64_t length);
+  [[gnu::noinline]] void tell_others(const Team& team, const PostBody& post);
+
+  Node& node_;
+  std::mutex mutex_;
+  PostTable table_;
+};
+
+}  // namespace amasia::omp

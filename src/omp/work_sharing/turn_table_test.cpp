@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/work_sharing/turn_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "loops/loops.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// Every order of what threads and messages can do in ordered loops, one behind the other without a
+// barrier between them, and in a second region. The threads' steps are those of Turns; which thread
+// has which chunk is said by loops::thread_after.
+
+enum class Bug {
+  kNone,
+  kDoesNotWait,     // a thread enters its ordered part before its turn
+  kPassesAtEntry,   // the turn goes on when the part begins
+  kSkipsWithout,    // a chunk without ordered parts, or with few, does not pass its turn
+  kPassesUnawaited,  // the same chunk passes a turn that it has not got
+  kAlwaysHere,      // the next chunk is taken for one of this node
+  kForgetsEarly,    // a message about a loop that no thread here has begun is dropped
+  kPassesTwice,     // the turn goes on after the chunk, too
+};
+
+struct Loop {
+  std::uint64_t count;
+  std::uint64_t chunk;  // 0: a block for each thread
+  std::uint64_t every;  // which iterations have an ordered part
+};
+
+struct Shape {
+  std::uint32_t nodes, threads;
+  std::vector<std::vector<Loop>> regions;
+  std::size_t states;  // pinned: another number says that the explored behaviour has changed
+};
+
+enum class At : std::uint8_t { kBegin, kNext, kIterate, kInside, kJoined };
+
+struct Thread {
+  At at = At::kBegin;
+  std::uint32_t loop = 0;
+  std::uint64_t round = 0;
+  std::uint64_t iteration = 0;
+  std::uint64_t parts = 0;
+  bool has_turn_to_pass = false;
+  loops::Iterations chunk;
+};
+
+struct Message {
+  std::uint32_t region;
+  std::uint64_t number;
+  std::uint64_t iteration;
+};
+
+class World {
+ public:
+  World(const Shape& shape, Bug bug)
+      : shape_(&shape),
+        bug_(bug),
+        tables_(shape.nodes),
+        threads_(shape.nodes * shape.threads),
+        channels_(shape.nodes * shape.nodes) {
+    begin_region();
+  }
+
+  const std::string& fault() const { return fault_; }
+  bool over() const { return region_ > shape_->regions.size(); }
+  std::size_t thread_count() const { return threads_.size(); }
+  std::size_t channel_count() const { return channels_.size(); }
+  bool can_deliver(std::size_t channel) const { return !channels_[channel].empty(); }
+
+  bool can_act(std::uint32_t id) const {
+    const Thread& self = threads_[id];
+    switch (self.at) {
+      case At::kJoined:
+        return false;
+      case At::kNext:
+        return !self.has_turn_to_pass || bug_ == Bug::kSkipsWithout ||
+               bug_ == Bug::kPassesUnawaited || has_turn(id);
+      case At::kIterate:
+        return !is_ordered(self) || !self.has_turn_to_pass || bug_ == Bug::kDoesNotWait ||
+               has_turn(id);
+      case At::kBegin:
+      case At::kInside:
+        return true;
+    }
+    return false;
+  }
+
+  void act(std::uint32_t id) {
+    Thread& self = threads_[id];
+    switch (self.at) {
+      case At::kBegin:
+        slot_of_[id] = &tables_[node_of(id)].open(region_, self.loop, shape_->threads);
+        self.at = At::kNext;
+        return;
+      case At::kNext:
+        return next(id);
+      case At::kIterate:
+        if (self.iteration == self.chunk.end) {
+          self.at = At::kNext;
+        } else if (is_ordered(self)) {
+          enter(id);
+        } else {
+          ++self.iteration;
+        }
+        return;
+      case At::kInside:
+        return leave(id);
+      case At::kJoined:
+        return;
+    }
+  }
+
+  void deliver(std::size_t channel) {
+    const Message message = channels_[channel].front();
+    channels_[channel].pop_front();
+    const auto to = static_cast<std::uint32_t>(channel % shape_->nodes);
+    if (bug_ == Bug::kForgetsEarly && !has_begun(to, message.number)) return;
+    tables_[to].hear(message.region, message.number, message.iteration);
+  }
+
+  // A copy whose threads know its own tables.
+  World copy() const {
+    World next = *this;
+    for (std::uint32_t id = 0; id < threads_.size(); ++id) {
+      if (slot_of_[id] == nullptr) continue;
+      next.slot_of_[id] = next.tables_[node_of(id)].find(threads_[id].loop);
+    }
+    return next;
+  }
+
+  std::string name() const {
+    std::string name;
+    const auto add = [&name](std::uint64_t value) { name.push_back(static_cast<char>(value)); };
+    add(region_);
+    for (std::uint32_t id = 0; id < threads_.size(); ++id) {
+      const Thread& self = threads_[id];
+      add(static_cast<std::uint64_t>(self.at));
+      add(self.loop);
+      add(self.round);
+      add(self.iteration);
+      add(self.parts);
+      add(self.has_turn_to_pass);
+      add(slot_of_[id] != nullptr ? 1 + slot_of_[id]->turn.load() : 0);
+    }
+    for (const auto& table : tables_) add(table.size());
+    for (const auto& channel : channels_) {
+      for (const Message& message : channel) {
+        add(message.number);
+        add(message.iteration);
+      }
+      add(255);
+    }
+    for (const std::uint64_t done : done_) add(done);
+    return name;
+  }
+
+ private:
+  std::uint32_t node_of(std::uint32_t id) const { return id / shape_->threads; }
+  const Loop& loop_of(const Thread& thread) const {
+    return shape_->regions[region_ - 1][thread.loop];
+  }
+  loops::ScheduleRequest schedule_of(const Thread& thread) const {
+    return {loops::ScheduleKind::kStatic, loop_of(thread).chunk};
+  }
+  bool is_ordered(const Thread& thread) const {
+    return thread.iteration < thread.chunk.end &&
+           thread.iteration % loop_of(thread).every == 0;
+  }
+  bool has_turn(std::uint32_t id) const {
+    return slot_of_[id]->turn.load() >= threads_[id].chunk.begin;
+  }
+  bool has_begun(std::uint32_t node, std::uint64_t number) const {
+    for (std::uint32_t t = 0; t < shape_->threads; ++t) {
+      const Thread& thread = threads_[node * shape_->threads + t];
+      if (thread.loop > number || (thread.loop == number && thread.at != At::kBegin)) return true;
+    }
+    return false;
+  }
+
+  void begin_region() {
+    ++region_;
+    if (over()) return;
+    for (Thread& thread : threads_) thread = Thread{};
+    slot_of_.assign(threads_.size(), nullptr);
+    done_.assign(shape_->regions[region_ - 1].size(), 0);
+  }
+
+  void next(std::uint32_t id) {
+    Thread& self = threads_[id];
+    if (self.has_turn_to_pass) {
+      self.has_turn_to_pass = false;
+      if (bug_ != Bug::kSkipsWithout) pass(id);
+      return;
+    }
+    const auto share =
+        loops::schedule_of(loops::ScheduleKind::kStatic)
+            .share(loop_of(self).count, loop_of(self).chunk, id,
+                   static_cast<std::uint32_t>(threads_.size()), self.round);
+    if (!share.has_value()) return end_loop(id);
+    ++self.round;
+    self.chunk = *share;
+    self.iteration = share->begin;
+    self.parts = 0;
+    self.has_turn_to_pass = true;
+    self.at = At::kIterate;
+  }
+
+  void end_loop(std::uint32_t id) {
+    Thread& self = threads_[id];
+    tables_[node_of(id)].close(region_, self.loop);
+    slot_of_[id] = nullptr;
+    const std::uint32_t following = self.loop + 1;
+    self = Thread{};
+    self.loop = following;
+    if (following < shape_->regions[region_ - 1].size()) return;
+    self.at = At::kJoined;
+    for (const Thread& thread : threads_) {
+      if (thread.at != At::kJoined) return;
+    }
+    for (const auto& channel : channels_) {
+      if (!channel.empty()) fault_ = "a message is under way when all have left";
+    }
+    for (const auto& table : tables_) {
+      if (table.size() != 0) fault_ = "a loop is left over";
+    }
+    begin_region();
+  }
+
+  void enter(std::uint32_t id) {
+    Thread& self = threads_[id];
+    for (std::uint32_t other = 0; other < threads_.size(); ++other) {
+      const Thread& thread = threads_[other];
+      if (thread.at == At::kInside && thread.loop == self.loop) fault_ = "two are inside";
+    }
+    // All ordered parts of iterations before are over.
+    if (done_[self.loop] * loop_of(self).every != self.iteration) fault_ = "out of order";
+    self.at = At::kInside;
+    if (bug_ == Bug::kPassesAtEntry && self.parts + 1 == self.chunk.size()) pass(id);
+  }
+
+  void leave(std::uint32_t id) {
+    Thread& self = threads_[id];
+    ++done_[self.loop];
+    ++self.iteration;
+    self.at = At::kIterate;
+    if (++self.parts != self.chunk.size() || !self.has_turn_to_pass) return;
+    self.has_turn_to_pass = bug_ == Bug::kPassesTwice;
+    if (bug_ != Bug::kPassesAtEntry) pass(id);
+  }
+
+  void pass(std::uint32_t id) {
+    const Thread& self = threads_[id];
+    const std::uint64_t next = self.chunk.end;
+    if (next == loop_of(self).count) return;
+    const std::uint32_t after =
+        loops::thread_after(schedule_of(self), loop_of(self).count, next, id, self.round - 1,
+                            static_cast<std::uint32_t>(threads_.size()));
+    if (node_of(after) == node_of(id) || bug_ == Bug::kAlwaysHere) {
+      slot_of_[id]->turn.store(next);
+      return;
+    }
+    channels_[node_of(id) * shape_->nodes + node_of(after)].push_back(
+        {region_, self.loop, next});
+  }
+
+  const Shape* shape_;
+  Bug bug_;
+  std::uint32_t region_ = 0;
+  std::vector<TurnTable> tables_;
+  std::vector<Thread> threads_;
+  std::vector<OrderedLoop*> slot_of_;
+  std::vector<std::deque<Message>> channels_;  // from * nodes + to
+  std::vector<std::uint64_t> done_;            // ordered parts of each loop
+  std::string fault_;
+};
+
+struct Outcome {
+  std::size_t states = 0;
+  std::size_t ends = 0;
+  std::string fault;
+};
+
+Outcome explore(const Shape& shape, Bug bug) {
+  Outcome outcome;
+  std::unordered_set<std::string> seen;
+  std::deque<World> open;
+  const auto reach = [&](World world) {
+    if (!world.fault().empty()) outcome.fault = world.fault();
+    if (seen.insert(world.name()).second) open.push_back(std::move(world));
+  };
+  reach(World(shape, bug));
+  while (!open.empty() && outcome.fault.empty()) {
+    const World world = open.back().copy();
+    open.pop_back();
+    ++outcome.states;
+    bool stuck = true;
+    if (world.over()) {
+      ++outcome.ends;
+      continue;
+    }
+    for (std::uint32_t id = 0; id < world.thread_count(); ++id) {
+      if (!world.can_act(id)) continue;
+      stuck = false;
+      World next = world.copy();
+      next.act(id);
+      reach(std::move(next));
+    }
+    for (std::size_t channel = 0; channel < world.channel_count(); ++channel) {
+      if (!world.can_deliver(channel)) continue;
+      stuck = false;
+      World next = world.copy();
+      next.deliver(channel);
+      reach(std::move(next));
+    }
+    if (stuck) outcome.fault = "stuck";
+  }
+  return outcome;
+}
+
+const std::vector<Shape>& shapes() {
+  static const std::vector<Shape> all = {
+      {1, 2, {{{4, 1, 1}, {3, 2, 2}}, {{2, 0, 1}}}, 175},
+      {2, 1, {{{4, 1, 1}, {5, 2, 2}}, {{3, 1, 2}}}, 297},
+      {2, 2, {{{5, 1, 1}, {4, 2, 1}}, {{3, 1, 2}}}, 4025},
+      {3, 1, {{{5, 1, 1}, {4, 1, 3}}, {{3, 0, 1}}}, 1734},
+  };
+  return all;
+}
+
+TEST(TurnTable, EveryOrderKeepsTheOrderOfIterations) {
+  for (const Shape& shape : shapes()) {
+    const Outcome outcome = explore(shape, Bug::kNone);
+    EXPECT_EQ(outcome.fault, "") << shape.nodes << " x " << shape.threads;
+    EXPECT_GE(outcome.ends, 1u);
+    EXPECT_EQ(outcome.states, shape.states) << shape.nodes << " x " << shape.threads;
+  }
+}
+
+TEST(TurnTable, TheExplorerFindsPlantedBugs) {
+  for (const Bug bug : {Bug::kDoesNotWait, Bug::kPassesAtEntry, Bug::kSkipsWithout,
+                        Bug::kPassesUnawaited, Bug::kAlwaysHere, Bug::kForgetsEarly,
+                        Bug::kPassesTwice}) {
+    bool found = false;
+    for (const Shape& shape : shapes()) found = found || !explore(shape, bug).fault.empty();
+    EXPECT_TRUE(found) << static_cast<int>(bug);
+  }
+}
+
+}  // namespace
+}  // namespace amasia::omp

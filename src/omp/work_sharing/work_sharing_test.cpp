@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/work_sharing/work_sharing.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+
+#include "omp/work_sharing/loopback_job.hpp"
+
+namespace amasia::omp {
+namespace {
+
+struct Loop {
+  loops::Space space;
+  loops::ScheduleRequest schedule;
+};
+
+std::vector<Loop> random_loops(std::mt19937& random) {
+  std::vector<Loop> loops;
+  for (int i = 0; i < 12; ++i) {
+    const auto kind = static_cast<loops::ScheduleKind>(random() % loops::kScheduleKinds);
+    const loops::ScheduleRequest schedule{kind, random() % 6, random() % 2 == 0};
+    loops.push_back({{0, 1, random() % (i % 3 == 0 ? 5 : 400)}, schedule});
+  }
+  return loops;
+}
+
+// Whatever a dynamic loop is carried out by, its chunks are not cut.
+TEST(WorkSharing, ChunksOfDynamicLoopsStayWhole) {
+  for (const auto kind : {loops::ScheduleKind::kHetProbeI, loops::ScheduleKind::kAwf,
+                          loops::ScheduleKind::kStatic}) {
+    LoopSettings settings;
+    settings.schedule = kind;
+    LoopbackJob job({2, 3}, settings);
+    constexpr std::uint64_t kChunk = 7, kCount = 1000;
+    std::vector<std::atomic<int>> runs(kCount);
+    for (int region = 0; region < 3; ++region) {
+      job.region([&](ThreadFrame& frame) {
+        WorkSharing& sharing = *frame.team->node().work_sharing();
+        const loops::ScheduleRequest dynamic{loops::ScheduleKind::kDynamic, kChunk};
+        sharing.begin(frame, {0, 1, kCount}, dynamic, &runs);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          EXPECT_EQ(range.begin % kChunk, 0u);
+          EXPECT_TRUE(range.end % kChunk == 0 || range.end == kCount);
+          for (auto n = range.begin; n < range.end; ++n) runs[n].fetch_add(1);
+        }
+      });
+    }
+    for (const auto& count : runs) ASSERT_EQ(count.load(), 3);
+  }
+}
+
+// No barrier between the loops: fast threads run ahead, on their node and on others.
+TEST(WorkSharing, LoopsInARowGiveEveryIterationOnce) {
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::uint32_t> threads(1 + random() % 4);
+    for (auto& n : threads) n = 1 + random() % 3;
+    LoopbackJob job(threads);
+    std::array<char, 12> sites{};
+    for (int region = 0; region < 8; ++region) {
+      const std::vector<Loop> loops = random_loops(random);
+      std::vector<std::vector<std::atomic<int>>> runs;
+      for (const Loop& loop : loops) runs.emplace_back(loop.space.count);
+      job.region([&](ThreadFrame& frame) {
+        WorkSharing& sharing = *frame.team->node().work_sharing();
+        for (std::size_t i = 0; i < loops.size(); ++i) {
+          // A place's loops differ from region to region, but for their place.
+          sharing.begin(frame, loops[i].space, loops[i].schedule, i % 4 == 0 ? nullptr : &sites[i]);
+          std::uint64_t last = 0;
+          for (loops::Iterations range; sharing.next(frame, range);) {
+            EXPECT_FALSE(range.empty());
+            EXPECT_TRUE(range.begin >= last || !loops[i].schedule.monotonic);
+            last = range.end;
+            for (auto n = range.begin; n < range.end; ++n) runs[i][n].fetch_add(1);
+          }
+        }
+      });
+      for (std::size_t i = 0; i < loops.size(); ++i) {
+        for (const auto& count : runs[i]) ASSERT_EQ(count.load(), 1) << "seed " << seed;
+      }
+    }
+  }
+}
+
+// A region that has decided for the origin only, whose threads stay on their nodes: nothing is
+// probed, and no history of shared runs brings the others back.
+TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
+  LoopbackJob job({2, 1, 1});
+  char site;
+  std::array<std::atomic<std::uint64_t>, 3> done{};
+  const auto run = [&] {
+    for (auto& one : done) one = 0;
+    job.region([&](ThreadFrame& frame) {
+      WorkSharing& sharing = *frame.team->node().work_sharing();
+      for (const auto kind : {loops::ScheduleKind::kHetProbe, loops::ScheduleKind::kHetProbeI,
+                              loops::ScheduleKind::kDynamic, loops::ScheduleKind::kAwf}) {
+        sharing.begin(frame, {0, 1, 500}, {kind, 0}, &site);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          done[frame.team->rank()].fetch_add(range.size());
+        }
+      }
+    });
+    return done[0] + done[1] + done[2];
+  };
+  EXPECT_EQ(run(), 4 * 500u);
+  job.set_speeds({loops::kEvenSpeed, 0, 0});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(), 4 * 500u);
+    EXPECT_EQ(done[0], 4 * 500u);
+  }
+}
+
+TEST(WorkSharing, NodesThatNoLoopUsesAreIdle) {
+  LoopAdvice advice;
+  EXPECT_FALSE(advice.is_idle(1)) << "no loop has said anything";
+  advice.note(0, true);
+  advice.note(1, false);
+  advice.note(2, false);
+  advice.note(2, true);
+  EXPECT_FALSE(advice.is_idle(0));
+  EXPECT_TRUE(advice.is_idle(1));
+  EXPECT_FALSE(advice.is_idle(2));
+}
+
+TEST(WorkSharing, ShortLoopsNeedNoMessage) {
+  LoopbackJob job({1, 1});
+  job.region([](ThreadFrame& frame) {
+    WorkSharing& sharing = *frame.team->node().work_sharing();
+    sharing.begin(frame, {0, 1, 2}, {loops::ScheduleKind::kDynamic, 1}, nullptr);
+    int taken = 0;
+    for (loops::Iterations range; sharing.next(frame, range);) ++taken;
+    EXPECT_EQ(taken, 1);
+  });
+  EXPECT_EQ(job.sharing(0).refills() + job.sharing(1).refills(), 0u);
+}
+
+}  // namespace
+}  // namespace amasia::omp
