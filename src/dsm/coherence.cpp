@@ -161,10 +161,7 @@ void Coherence::on_frame(NodeId from, std::span<const std::byte> body, Nanos now
   ++counts_.messages_in;
   const std::optional<Frame> frame = decode_frame(body, space_);
   if (!frame.has_value()) {
-    char sentence[96];
-    const auto end = fmt::format_to_n(sentence, sizeof sentence,
-                                      "node {} sent a malformed page message", from.value);
-    return fail({sentence, std::min(end.size, sizeof sentence)});
+    return fail_for(from, "sent a malformed page message");
   }
   counts_.bytes_in += frame->contents.size();
   for (const Record& record : frame->records) on_record(from, record, frame->contents.data());
@@ -439,6 +436,12 @@ void Coherence::require(int errno_value, std::string_view what, PageRun run) {
   const auto end = fmt::format_to_n(sentence, sizeof sentence,
                                     "cannot {} {} pages of managed memory at {}: errno {}", what,
                                     run.count, fmt::ptr(space_.address_of(run.first)), errno_value);
+  fail({sentence, std::min(end.size, sizeof sentence)});
+}
+
+void Coherence::fail_for(NodeId from, std::string_view what) {
+  char sentence[96];
+  const auto end = fmt::format_to_n(sentence, sizeof sentence, "node {} {}", from.value, what);
   fail({sentence, std::min(end.size, sizeof sentence)});
 }
 

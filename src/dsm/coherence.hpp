@@ -111,6 +111,7 @@ class Coherence {
   void send_contents(NodeId to, Record record, PageRun run);
   void require(int errno_value, std::string_view what, PageRun run);
   void fail(std::string_view sentence);
+  void fail_for(NodeId from, std::string_view what);  // what a node did, after its name
 
   // Holding.
   bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);

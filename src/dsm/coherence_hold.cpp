@@ -79,7 +79,7 @@ void Coherence::on_turn_wish(NodeId from, std::span<const std::byte> body, Nanos
   now_ = now;
   TurnWish wish;
   if (space_.self() != base::kOrigin || body.size() != sizeof wish) {
-    return fail("a node sent a malformed wish for turns");
+    return fail_for(from, "sent a malformed wish for turns");
   }
   std::memcpy(&wish, body.data(), sizeof wish);
   wish_for_turns(from, wish.length);
@@ -99,11 +99,11 @@ void Coherence::on_turn_stretch(NodeId from, std::span<const std::byte> body, Na
   now_ = now;
   protocol::Stretch stretch;
   if (from != base::kOrigin || body.size() != sizeof stretch) {
-    return fail("a node sent a malformed stretch of turns");
+    return fail_for(from, "sent a malformed stretch of turns");
   }
   std::memcpy(&stretch, body.data(), sizeof stretch);
   if (!protocol::is_valid(stretch, space_.node_count())) {
-    return fail("the origin sent a stretch of turns that cannot be");
+    return fail_for(from, "sent a stretch of turns that cannot be");
   }
   turns_.adopt(stretch);
 }

@@ -11,9 +11,13 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
+#include "dsm/page_message.hpp"
+#include "dsm/protocol/turns.hpp"
 #include "dsm/test_cluster.hpp"
 #include "os/os.hpp"
 
@@ -322,6 +326,70 @@ TEST(EngineService, LeavesTheCoreToOthersWhileItCannotTakeWhatIsThere) {
     engine.value()->shutdown();
   }
   space.release();
+}
+
+// What another node says of turns decides how long this one keeps pages: it is checked first.
+struct RefusedTurns {
+  std::uint32_t at;  // the node that hears it
+  fabric::MessageType type;
+  std::vector<std::byte> body;
+  const char* sentence;
+};
+
+class FailureOfOneNode final : public Engine::Observer {
+ public:
+  void engine_failed(std::string_view what) override {
+    sentence_ = what;
+    failed_.store(true, std::memory_order_release);  // partner: wait()
+    failed_.notify_all();
+  }
+  const std::string& wait() {
+    failed_.wait(false, std::memory_order_acquire);
+    return sentence_;
+  }
+
+ private:
+  std::string sentence_;
+  std::atomic<bool> failed_{false};
+};
+
+TEST(EngineService, RefusesTurnsThatCannotBe) {
+  const auto bytes = [](const auto& value) {
+    const auto view = std::as_bytes(std::span(&value, 1));
+    return std::vector<std::byte>(view.begin(), view.end());
+  };
+  const std::vector<RefusedTurns> all = {
+      {0, kTurnWish, {}, "node 1 sent a malformed wish for turns"},
+      {0, kTurnWish, std::vector<std::byte>(9), "node 1 sent a malformed wish for turns"},
+      {0, kTurnStretch, bytes(protocol::Stretch{}), "node 1 sent a malformed stretch of turns"},
+      {1, kTurnWish, bytes(Nanos{1}), "node 0 sent a malformed wish for turns"},
+      {1, kTurnStretch, std::vector<std::byte>(23), "node 0 sent a malformed stretch of turns"},
+      {1, kTurnStretch, bytes(protocol::Stretch{0, 1, Nanos{1} << 60}),
+       "node 0 sent a stretch of turns that cannot be"},
+  };
+  for (const RefusedTurns& one : all) {
+    const auto network = fabric::make_loopback(2);
+    const NodeId self{static_cast<NodeId::representation>(one.at)};
+    AddressSpace space;
+    ASSERT_TRUE(space
+                    .map({.self = self,
+                          .node_count = 2,
+                          .base = TestCluster::kBase,
+                          .span = 2 * base::kGiB,
+                          .globals_span = base::kGiB})
+                    .ok());
+    {
+      FailureOfOneNode failure;
+      auto engine = Engine::make(space, network->fabric(self), {.observer = &failure});
+      ASSERT_TRUE(engine.ok());
+      ASSERT_TRUE(engine.value()->start().ok());
+      const NodeId other{static_cast<NodeId::representation>(1 - one.at)};
+      ASSERT_TRUE(network->fabric(other).send(self, one.type, one.body));
+      EXPECT_EQ(failure.wait(), one.sentence);
+      engine.value()->shutdown();
+    }
+    space.release();
+  }
 }
 
 // A node works on more of the others' memory than it may use.

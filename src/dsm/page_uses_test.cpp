@@ -47,5 +47,39 @@ TEST_F(PausesOfAPage, SayNothingWhereSomeThreadIsNotWatched) {
   EXPECT_FALSE(all_paused_since_install(use));
 }
 
+TEST_F(PausesOfAPage, AThreadUsesThePageUntilItPausesOrItsSlotChangesHands) {
+  first.pauses = 7;
+  watch(0, first, 100);
+  second.thread_id = 101;
+  EXPECT_TRUE(is_in_use_by(use, first));
+  EXPECT_FALSE(is_in_use_by(use, second));
+  ++first.pauses;
+  EXPECT_FALSE(is_in_use_by(use, first));
+  first.pauses = 7;
+  first.thread_id = 200;
+  EXPECT_FALSE(is_in_use_by(use, first));
+}
+
+TEST(PageUses, ALostPageIsKnownButNotUsed) {
+  auto made = PageUses::make();
+  ASSERT_TRUE(made.ok());
+  PageUses uses = std::move(made).value();
+  const PageIndex page{5}, other{6};
+  EXPECT_EQ(uses.find_last(page), nullptr);
+  PageUse* const use = uses.renew(page, 10);
+  ASSERT_NE(use, nullptr);
+  use->held = true;
+  EXPECT_EQ(uses.find(page), use);
+  uses.note_loss(other);  // nothing is known of it
+  uses.note_loss(page);
+  EXPECT_EQ(uses.find(page), nullptr);
+  ASSERT_EQ(uses.find_last(page), use);
+  EXPECT_FALSE(use->held);
+  EXPECT_EQ(use->installed_at, 10);
+  EXPECT_EQ(uses.renew(page, 20), use);
+  EXPECT_EQ(uses.find(page), use);
+  EXPECT_EQ(uses.find_last(other), nullptr);
+}
+
 }  // namespace
 }  // namespace amasia::dsm

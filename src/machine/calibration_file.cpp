@@ -70,17 +70,12 @@ Result<std::vector<Calibration>> load_calibrations(const std::string& path) {
   if (!file.valid() && (errno == ENOENT || errno == ENOTDIR)) return std::vector<Calibration>();
   const std::string name = "the calibration file " + quoted(path);
   if (!file.valid()) return base::errno_error(errno, "cannot read " + name);
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const ssize_t length = ::read(file.get(), part, sizeof part);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return base::errno_error(errno, "cannot read " + name);
-    if (length == 0) break;
-    text.append(part, static_cast<std::size_t>(length));
-    if (text.size() > kMostBytes) return Error{name + " is larger than any of amasia's", 0};
+  const Result<std::string> text = os::read_to_end(file, kMostBytes);
+  if (!text.ok() && text.error().code == EFBIG) {
+    return Error{name + " is larger than any of amasia's", 0};
   }
-  auto parsed = parse_calibrations(text);
+  if (!text.ok()) return base::errno_error(text.error().code, "cannot read " + name);
+  auto parsed = parse_calibrations(text.value());
   if (!parsed.ok()) {
     return Error{name + " " + parsed.error().message +
                      "; remove it, or name another one with "

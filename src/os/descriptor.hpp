@@ -2,7 +2,11 @@
 // A file descriptor with one owner.
 #pragma once
 
+#include <cstddef>
+#include <string>
 #include <utility>
+
+#include "base/base.hpp"
 
 namespace amasia::os {
 
@@ -28,5 +32,9 @@ class Descriptor {
  private:
   int number_ = -1;
 };
+
+// What is left of the file, at most `most` bytes of it: if there are more, EFBIG. Blocks as read(2)
+// does; an interrupted read goes on. Errors carry errno and no name: the caller knows the file's.
+Result<std::string> read_to_end(const Descriptor& file, std::size_t most);
 
 }  // namespace amasia::os

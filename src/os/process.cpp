@@ -31,15 +31,10 @@ std::string proc_path(pid_t process, const char* file) {
 Result<std::string> read_file(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return base::errno_error(errno, "cannot read " + path);
-  std::string out;
-  char buffer[16384];
-  while (true) {
-    const ssize_t got = ::read(file.get(), buffer, sizeof buffer);
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return base::errno_error(errno, "cannot read " + path);
-    if (got == 0) return out;
-    out.append(buffer, static_cast<std::size_t>(got));
-  }
+  constexpr std::size_t kMostBytes = 64 * base::kMiB;  // arguments take the most, some MiB
+  auto text = read_to_end(file, kMostBytes);
+  if (!text.ok()) return base::errno_error(text.error().code, "cannot read " + path);
+  return text;
 }
 
 Result<std::string> read_link(const std::string& path) {

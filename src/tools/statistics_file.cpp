@@ -2,7 +2,6 @@
 #include "tools/statistics_file.hpp"
 
 #include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -252,17 +251,12 @@ Result<base::JobStatistics> load_statistics(const std::string& path) {
   const std::string name = "the statistics in '" + path + "'";
   const os::Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return base::errno_error(errno, "cannot read " + name);
-  std::string text;
-  char part[16384];
-  for (;;) {
-    const ssize_t length = ::read(file.get(), part, sizeof part);
-    if (length < 0 && errno == EINTR) continue;
-    if (length < 0) return base::errno_error(errno, "cannot read " + name);
-    if (length == 0) break;
-    text.append(part, static_cast<std::size_t>(length));
-    if (text.size() > kMostBytes) return Error{"'" + path + "' is larger than 64 MiB", 0};
+  const Result<std::string> text = os::read_to_end(file, kMostBytes);
+  if (!text.ok() && text.error().code == EFBIG) {
+    return Error{"'" + path + "' is larger than 64 MiB", 0};
   }
-  auto parsed = parse_statistics(text);
+  if (!text.ok()) return base::errno_error(text.error().code, "cannot read " + name);
+  auto parsed = parse_statistics(text.value());
   if (!parsed.ok()) return Error{"'" + path + "' " + parsed.error().message, 0};
   return parsed;
 }

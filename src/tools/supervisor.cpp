@@ -231,7 +231,8 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
     if (lost.empty()) continue;
     if (WIFSIGNALED(one.status)) {
       // Nobody but us kills peers, so this is a cause and no consequence.
-      // A rank of mpirun that died of a signal itself, after PMIx_Abort, left mpirun hanging.
+      // Only the origin's launcher ends as the program did: mpirun takes a rank that dies of a
+      // signal for one that crashed, and says so beside our sentence.
       const bool by_itself =
           source_.runs_command() && session_->is_programs_end(*node, WTERMSIG(one.status));
       fail(by_itself ? outcome_of(one.status) : Outcome{kExitNodeLost}, lost);

@@ -47,7 +47,6 @@ class TurnSchedule {
   // What was adopted before holds until stretch.from.
   void adopt(const Stretch& stretch);
   Turn at(Nanos now) const;
-  std::uint32_t node_count() const { return node_count_; }
 
  private:
   std::uint32_t node_count_;
