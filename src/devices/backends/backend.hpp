@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a back end is: it runs in the client's process, never in the daemon. A new one is a folder
+// here, and one line in registry.cpp.
+//
+// Who calls: the client's worker threads and threads that wait for a task, any number at a time.
+// All methods may be called from any thread, except where said. None throws. No method may call
+// back into the client, but for Completion::finished.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "devices/ids.hpp"
+
+namespace amasia::devices {
+
+// Which of a back end's devices, 0 … devices().size() - 1.
+using LocalDevice = std::uint32_t;
+
+enum class ProgramKind : std::uint8_t {
+  kSource,       // OpenCL C, CUDA C, C: in the back end's language
+  kSpirv,
+  kBinary,       // what the device itself takes: a PoCL binary, a cubin, a shared object
+  kBuiltIn,      // kernels that the device or the process has already, by name
+};
+
+// What to load; the same value gives the same program. Owned by the client as long as tasks use it.
+struct ProgramCode {
+  ProgramKind kind = ProgramKind::kSource;
+  std::string code;     // the content of the file, not its path
+  std::string path;     // where it came from, for messages; "" where it came from memory
+  std::string options;  // the compiler's
+};
+
+// Loaded, on one device. Destroyed by the client when no task uses it, before its back end.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+};
+// Memory on one device. Destroyed by the client when no task uses it: that frees the memory.
+class DeviceBuffer {
+ public:
+  virtual ~DeviceBuffer() = default;
+};
+
+// Why something did not work, in the terms of the C API (mcl.h lists the codes; errors.hpp).
+enum class Failure : std::uint8_t {
+  kNone,
+  kBuild,            // the program does not build; the message is the compiler's log
+  kNoKernel,         // the program has no kernel of that name
+  kArguments,        // wrong number or size of arguments, named in the message
+  kWorkSize,         // global or local sizes that the device does not take
+  kDeviceMemory,     // the device has no memory for it
+  kUnsupported,      // this back end or device cannot load such programs
+  kDevice,           // anything else the driver says, in its words
+};
+struct Outcome {
+  Failure failure = Failure::kNone;
+  std::string message;  // "" on success; else one sentence, or the compiler's log
+  // CLOCK_MONOTONIC, 0 where not known: copies to the device begin, kernel begins, kernel ends,
+  // copies back end.
+  Nanos copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0;
+};
+
+// Told exactly once of the end of a Work, from any thread, also from within submit(). It must be
+// quick and may not block: it may run on a driver's thread.
+class Completion {
+ public:
+  virtual void finished(Outcome&& outcome) noexcept = 0;
+
+ protected:
+  ~Completion() = default;
+};
+
+struct KernelArgument {
+  enum class Kind : std::uint8_t { kValue, kBuffer, kLocal };
+  Kind kind = Kind::kValue;
+  const void* value = nullptr;     // kValue: `size` bytes, to be copied by submit()
+  std::size_t size = 0;            // kValue, kLocal (bytes of work-group memory), kBuffer
+  DeviceBuffer* buffer = nullptr;  // kBuffer: of the same device
+  Bytes offset = 0;                // kBuffer: where in the buffer the argument begins
+};
+// Between host memory and a buffer, either way. `host` stays valid and unchanged (to device), or
+// untouched by others (to host), until the Work has finished.
+struct Copy {
+  DeviceBuffer* buffer = nullptr;
+  Bytes offset = 0;
+  void* host = nullptr;
+  Bytes size = 0;
+};
+
+// One task's share of a device: copies to it, then the kernel, then copies back, in this order.
+// Works of different tasks are independent and should overlap (copies of one, kernel of another).
+struct Work {
+  LocalDevice device = 0;
+  LoadedKernel* kernel = nullptr;  // nullptr: only copies (a transfer task)
+  std::uint32_t dimensions = 1;
+  std::uint64_t global[3] = {1, 1, 1};
+  std::uint64_t local[3] = {0, 0, 0};   // all 0: the back end chooses
+  std::uint64_t offset[3] = {0, 0, 0};  // of global ids
+  std::span<const KernelArgument> arguments;
+  std::span<const Copy> to_device;
+  std::span<const Copy> to_host;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  // Found once, when the back end was made; the same order all along.
+  virtual const std::vector<DeviceDescription>& devices() const = 0;
+
+  // Loads `code` for the device (building it, or taking it from the on-disk cache) and finds
+  // `kernel` in it. Blocks for as long as a compiler takes. The client remembers what it got by
+  // (program, device, kernel name), so each is asked for once. `argument_count` is what the user
+  // said; a different number in the program is Failure::kArguments. On failure *outcome says why.
+  virtual std::unique_ptr<LoadedKernel> load(LocalDevice device, const ProgramCode& code,
+                                             const std::string& kernel, std::size_t argument_count,
+                                             Outcome* outcome) = 0;
+
+  // Memory for `size` bytes (> 0). `host` is the user's memory of that size, which lives as long as
+  // the buffer: a device that shares host memory may use it in place; then copies between the two
+  // are no-ops. nullptr: the device's own. Does not block for long.
+  virtual std::unique_ptr<DeviceBuffer> allocate(LocalDevice device, Bytes size, void* host,
+                                                 Outcome* outcome) = 0;
+
+  // Begins the work and returns; `completion` is told of the end, or of what is wrong. All that
+  // `work` points to stays until then. May run a short kernel to its end before it returns.
+  virtual void submit(const Work& work, Completion& completion) = 0;
+
+  // The calling thread waits for `completion`, of a work submitted and perhaps finished, and has
+  // nothing else to do: a back end whose driver has a cheaper way to wait than a call-back may use
+  // it, until `deadline` (CLOCK_MONOTONIC) at the latest. Returns at once where there is none.
+  virtual void wait_for(Completion& completion, Nanos deadline) {
+    static_cast<void>(completion);
+    static_cast<void>(deadline);
+  }
+};
+
+}  // namespace amasia::devices

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// All back ends, in the order in which a client tries them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "devices/backends/backend.hpp"
+
+namespace amasia::devices {
+
+// The back ends whose names stand in `wanted` (AMASIA_DEVICES_BACKENDS, such as "host,opencl"; "":
+// all), each with its devices. One that has no device here, or whose driver is not installed, is
+// left out. Blocks while drivers look for hardware. Logs why a back end was left out.
+std::vector<std::unique_ptr<Backend>> make_backends(std::string_view wanted);
+
+}  // namespace amasia::devices
