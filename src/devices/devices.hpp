@@ -12,7 +12,7 @@
 //   task       one kernel, arguments, sizes: created, armed, put, granted, run, finished or failed.
 //   buffer     memory of the user's that is an argument. A *resident* buffer keeps its copies on
 //              devices between tasks; a copy is *valid* where it has the newest bytes.
-//   daemon     amasia-deviced, one a user and node: decides which task runs next and where (policy/)
+//   daemon     amasia-deviced, one a user and node: decides which task runs next, where (policy/),
 //              for all clients. It loads no driver and sees neither kernels nor data.
 //   client     a process that links libamasia-devices.so: keeps the task graph, kernels and data,
 //              and runs what the daemon grants (backends/), in its own process.
