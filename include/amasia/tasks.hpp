@@ -284,4 +284,5 @@ struct range {
 }  // namespace amasia::tasks
 
 #include "amasia/tasks/forasync.hpp"
+#include "amasia/tasks/places.hpp"
 #include "amasia/tasks/runtime.hpp"

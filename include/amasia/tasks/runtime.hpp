@@ -3,6 +3,7 @@
 #pragma once
 
 #include "amasia/tasks.hpp"
+#include "amasia/tasks/places.hpp"
 
 namespace amasia::tasks {
 
@@ -56,6 +57,20 @@ class AMASIA_TASKS_API runtime {
 
   // Any thread, at any time; exact when nothing runs.
   std::vector<worker_statistics> statistics() const;
+
+  // The graph of places. Any thread.
+  std::vector<place> places() const;
+  std::vector<place> places(place_type type) const;
+  // std::out_of_range with the names that there are, if there is none of that name.
+  place find_place(std::string_view name) const;
+
+  // For modules, before the first run(), else std::logic_error.
+  // The place, added unless the graph has one of that name already, which must be of that type:
+  // std::logic_error else.
+  place add_place(const place_description& description);
+  // Copies from places of the one type to places of the other; the last one told of counts.
+  void copies_by(place_type to, place_type from, copy_function copy);
+  void memory_by(place_type type, memory_functions functions);
 
  private:
   void run_root(const std::function<void()>& root);
