@@ -14,6 +14,7 @@
 #include "os/mutex.hpp"
 #include "os/network_namespace.hpp"
 #include "os/packet_socket.hpp"
+#include "os/perf.hpp"
 #include "os/process.hpp"
 #include "os/process_barrier.hpp"
 #include "os/random.hpp"
