@@ -11,7 +11,7 @@ target_compile_options(amasia_compile INTERFACE
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${AMASIA_WERROR}>>:-Werror>
   # The runtime is preloaded, never opened late, and malloc reads thread-local variables.
   -fno-omit-frame-pointer -ftls-model=initial-exec)
-target_link_libraries(amasia_compile INTERFACE Threads::Threads fmt::fmt-header-only)
+target_link_libraries(amasia_compile INTERFACE Threads::Threads)
 if(AMASIA_SANITIZE)
   target_compile_options(amasia_compile INTERFACE -fsanitize=${AMASIA_SANITIZE})
   target_link_options(amasia_compile INTERFACE -fsanitize=${AMASIA_SANITIZE})

@@ -119,8 +119,8 @@ std::string perf_refusal(PerfEvent event, int error, const std::string& paranoid
             what, paranoid);
       }
       return fmt::format(
-          "{}, as kernel.perf_event_paranoid is {}: as root, sysctl -w kernel.perf_event_paranoid=2 "
-          "lets every user count what own threads do in user mode",
+          "{}, as kernel.perf_event_paranoid is {}: as root, sysctl -w "
+          "kernel.perf_event_paranoid=2 lets every user count what own threads do in user mode",
           what, paranoid.empty() ? "not there" : paranoid);
     case ENOENT:
     case ENODEV:
