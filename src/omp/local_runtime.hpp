@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "omp/frame.hpp"
@@ -40,6 +41,8 @@ class LocalRuntime {
   virtual void set_icvs(const Icvs& icvs) = 0;
   // omp_set_num_threads of the next runtime.
   virtual void set_threads(std::uint32_t threads) = 0;
+  // omp_set_affinity_format of the next runtime.
+  virtual void set_affinity_format(const std::string& format) = 0;
   // Whether OMP_CANCELLATION is on.
   virtual bool cancellation() = 0;
   virtual std::uint32_t thread_limit() = 0;

@@ -34,6 +34,7 @@
 #include "omp/meeting/meeting_board.hpp"
 #include "omp/region/region.hpp"
 #include "omp/services.hpp"
+#include "omp/team/affinity_format.hpp"
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
 #include "os/os.hpp"
@@ -114,6 +115,10 @@ class Node final : public fabric::Handler {
   // The program counts on its teams' size: it has set it, or its threads keep variables. Any
   // thread.
   void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
+
+  // On the origin, what the program has set, which regions take along; elsewhere, what came with
+  // the last one.
+  AffinityFormat& affinity_format() { return affinity_format_; }
 
   // Gives a thread that is in no region the job's default number of threads, once, unless
   // OMP_NUM_THREADS is set. To be called before the next runtime is asked for or told a number of
@@ -239,6 +244,7 @@ class Node final : public fabric::Handler {
   Turns* turns_ = nullptr;
   Doacross* doacross_ = nullptr;
   std::optional<machine::Calibration> calibration_;  // written before main only
+  AffinityFormat affinity_format_;
   Team team_;
   Mailbox mailbox_;
 

@@ -11,6 +11,8 @@ namespace amasia::omp {
 
 // The ABI of the runtime that answers the calls which are passed down.
 Abi abi_of_runtime();
+// omp_set_affinity_format() of the next runtime.
+void set_real_affinity_format(const char* format);
 // omp_get_level() as the program sees it.
 std::int32_t region_level();
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/abi/openmp_runtime.hpp"
 
+#include "omp/abi/omp_api.hpp"
 #include "omp/real.hpp"
 
 namespace amasia::omp {
@@ -43,6 +44,10 @@ void OpenMpRuntime::set_icvs(const Icvs& icvs) {
   real_set_threads(icvs.nested_threads);
   real_set_dynamic(icvs.dynamic);
   real_set_device(icvs.default_device);
+}
+
+void OpenMpRuntime::set_affinity_format(const std::string& format) {
+  set_real_affinity_format(format.c_str());
 }
 
 void OpenMpRuntime::set_threads(std::uint32_t threads) {

@@ -10,6 +10,7 @@ class OpenMpRuntime : public LocalRuntime {
  public:
   Icvs icvs() final;
   void set_icvs(const Icvs& icvs) final;
+  void set_affinity_format(const std::string& format) final;
   void set_threads(std::uint32_t threads) final;
   bool cancellation() final;
   std::uint32_t thread_limit() final;

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "omp/team/affinity_format.hpp"
+
 namespace amasia::omp {
 namespace {
 
@@ -22,8 +24,10 @@ bool Mailbox::put_region(std::span<const std::byte> body) {
   if (head.share_count < 2 || head.share_count > base::kMaxNodes) return false;
   if (head.abi >= kAbis) return false;
   if (head.word_count > kMaxRegionWords || head.extra_size > kMaxRegionExtra) return false;
+  if (head.format_size > kMaxAffinityFormat) return false;
   const std::size_t size = sizeof head + head.share_count * sizeof(WireShare) +
-                           head.word_count * sizeof(std::uint64_t) + head.extra_size;
+                           head.word_count * sizeof(std::uint64_t) + head.format_size +
+                           head.extra_size;
   // M3: the slot is free, since the origin waits for this node's join.
   if (body.size() != size || region_there_.load(std::memory_order_acquire)) return false;
   region_.assign(body.begin(), body.end());

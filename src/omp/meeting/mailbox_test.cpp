@@ -5,6 +5,8 @@
 
 #include <vector>
 
+#include "omp/team/affinity_format.hpp"
+
 namespace amasia::omp {
 namespace {
 
@@ -44,6 +46,7 @@ TEST(Mailbox, RefusesMalformedRegions) {
     change(head);
     const std::size_t tail = std::min<std::size_t>(head.share_count, 1000) * sizeof(WireShare) +
                              std::min<std::size_t>(head.word_count, 1000) * 8 +
+                             std::min<std::size_t>(head.format_size, 1000) +
                              std::min<std::size_t>(head.extra_size, 1000);
     return !mailbox.put_region(message(head, tail));
   };
@@ -52,6 +55,7 @@ TEST(Mailbox, RefusesMalformedRegions) {
   EXPECT_TRUE(refused([](RegionHead& head) { head.share_count = base::kMaxNodes + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.word_count = kMaxRegionWords + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.extra_size = kMaxRegionExtra + 1; }));
+  EXPECT_TRUE(refused([](RegionHead& head) { head.format_size = kMaxAffinityFormat + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.abi = kAbis; }));
   EXPECT_FALSE(mailbox.has_region());
 }

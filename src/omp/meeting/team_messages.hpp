@@ -23,7 +23,8 @@ inline constexpr fabric::MessageType kAnswerMessage = 0x207;     // origin -> pa
 inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> participants
 inline constexpr fabric::MessageType kCancelMessage = 0x209;     // participant -> all others
 
-// Followed by `share_count` WireShare, `word_count` words and `extra_size` bytes.
+// Followed by `share_count` WireShare, `word_count` words, `format_size` bytes of the affinity
+// format (0: the program has set none) and `extra_size` bytes.
 struct RegionHead {
   std::uint32_t region;
   std::uint32_t share_count;
@@ -34,6 +35,8 @@ struct RegionHead {
   std::int32_t proc_bind;
   std::uint32_t abi;
   Icvs icvs;
+  std::uint32_t format_size;
+  std::uint32_t reserved;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);
 

@@ -33,6 +33,12 @@ class Reader {
     rest_ = rest_.subspan(sizeof value);
     return value;
   }
+  std::string take_text(std::size_t size) {
+    AMASIA_CHECK(rest_.size() >= size, "the message's size was checked on arrival");
+    const std::string text(reinterpret_cast<const char*>(rest_.data()), size);
+    rest_ = rest_.subspan(size);
+    return text;
+  }
   std::span<const std::byte> rest() const { return rest_; }
 
  private:
@@ -73,12 +79,15 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.location = reinterpret_cast<std::uint64_t>(request.location);
   head.proc_bind = request.proc_bind;
   head.icvs = icvs;
+  const std::string format = affinity_format_.get();
+  head.format_size = static_cast<std::uint32_t>(format.size());
   std::vector<std::byte> tail;
   for (const NodeShare& share : plan.shares) {
     const WireShare wire{share.node.value, share.threads, share.speed, 0};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
   append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
+  append(tail, std::span<const char>(format));
   append(tail, request.extra);
   if (icvs.dynamic != 0) local.set_dynamic(false);
   team_.begin({.region = region,
@@ -104,7 +113,7 @@ void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
   const auto on_board = [this](const NodeShare& share) { return is_on_board(share.node); };
   const std::size_t size = sizeof head + tail.size();
   static_assert(sizeof head + base::kMaxNodes * sizeof(WireShare) +
-                    kMaxRegionWords * sizeof(void*) + kMaxRegionExtra <=
+                    kMaxRegionWords * sizeof(void*) + kMaxAffinityFormat + kMaxRegionExtra <=
                 MeetingBoard::kPayloadSize);
   if (std::ranges::any_of(others, on_board)) {
     // P2: all have joined the last region.
@@ -186,6 +195,11 @@ void Node::serve_region() {
   Icvs icvs = head.icvs;
   icvs.dynamic = 0;
   local.set_icvs(icvs);
+  const std::string format = reader.take_text(head.format_size);
+  if (format != affinity_format_.get()) {
+    local.set_affinity_format(format);
+    affinity_format_.set(format);
+  }
   team_.begin({.region = head.region,
                .rank = static_cast<std::uint32_t>(own - shares.begin()),
                .abi = static_cast<Abi>(head.abi),

@@ -26,6 +26,8 @@ class ThreadRuntime final : public LocalRuntime {
   bool available() const override { return true; }
   Icvs icvs() override { return icvs_; }
   void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
+  void set_affinity_format(const std::string& format) override { format_ = format; }
+  const std::string& affinity_format() const { return format_; }
   void set_threads(std::uint32_t threads) override {
     icvs_.nested_threads = static_cast<std::int32_t>(threads);
   }
@@ -60,6 +62,7 @@ class ThreadRuntime final : public LocalRuntime {
   bool cancellation_ = false;
 
  private:
+  std::string format_;
   std::unique_ptr<std::barrier<>> barrier_;
 };
 
@@ -647,6 +650,19 @@ TEST(Plan, IcvsReachTheOtherNodes) {
       },
       {});
   EXPECT_EQ(job.runtime().icvs().dynamic, 1);
+}
+
+TEST(Plan, TheAffinityFormatReachesTheOtherNodes) {
+  Job job({1, 1});
+  job.run(nothing, {});
+  job.origin().affinity_format().set("%n of %N");
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        if (frame.global_id == 0) return;  // the program has set it there itself
+        const auto& runtime = static_cast<const ThreadRuntime&>(frame.team->runtime());
+        EXPECT_EQ(runtime.affinity_format(), "%n of %N");
+      },
+      {});
 }
 
 }  // namespace
