@@ -119,7 +119,13 @@ void fail(Scope* scope, std::exception_ptr error) noexcept {
   if (!scope->failed.exchange(true, std::memory_order_relaxed)) scope->error = std::move(error);
 }
 
-bool wants_tasks() noexcept { return this_worker()->deque.empty(); }
+bool wants_tasks() noexcept {
+  Worker* const worker = this_worker();
+  // A loop that nobody helps with is one task, however long it is.
+  if (worker->errands != nullptr) [[unlikely]]
+    worker->errands->attend_between_tasks();
+  return worker->deque.empty();
+}
 unsigned worker_count() { return worker_of_task().scheduler->worker_count(); }
 
 bool is_ready(const FutureState& state) noexcept {
@@ -276,6 +282,8 @@ DetachedFinish::~DetachedFinish() {
 void yield() {
   detail::Worker& worker = detail::worker_of_task();
   detail::Scheduler& scheduler = *worker.scheduler;
+  if (worker.errands != nullptr) [[unlikely]]
+    worker.errands->attend_between_tasks();
   if (worker.deque.empty() && !scheduler.has_waiting()) return os::yield_core();
   worker.strand->resume.scope = worker.current->scope;
   scheduler.suspend(

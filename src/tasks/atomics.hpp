@@ -28,14 +28,17 @@ enum class Bug {
   kWakesWithoutRinging,    // idle workers: who is not yet asleep does not hear of it
   kDropsClaimedWakeUp,     // idle workers: one who was claimed, and found other work, says nothing
   kWakesWithoutClaiming,   // idle workers: two wake-ups for one worker, none for the other
+  kLineTakesNewestFirst,   // line of calls: as they are linked
+  kLineTakesInTwoSteps,    // line of calls: what comes between is lost
 };
 
 struct RealAtomics {
   template <typename T>
   using Atomic = std::atomic<T>;
   static constexpr bool has(Bug) { return false; }
-  static void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
-    os::futex_wait(word, value, -1);
+  static void sleep_while(const std::atomic<std::uint32_t>& word, std::uint32_t value,
+                          Nanos most = -1) {
+    os::futex_wait(word, value, most);
   }
   static void wake(const std::atomic<std::uint32_t>& word) { os::futex_wake(word, 1); }
 };

@@ -54,6 +54,13 @@ class IdleWorkers {
     }
   }
 
+  // The same, for a time: it may be over without a wake-up.
+  void sleep_at_most(std::uint32_t worker, Nanos most) {
+    if (bells_[worker].rung.load(std::memory_order_acquire) == 0) {
+      Atomics::sleep_while(bells_[worker].rung, 0, most);
+    }
+  }
+
   bool is_idle(std::uint32_t worker) const {
     return (idle_[worker / 64].load(std::memory_order_seq_cst) & bit_of(worker)) != 0;
   }

@@ -81,6 +81,7 @@ void Scheduler::serve(Worker& worker) {
 
 void Scheduler::run_root(const std::function<void()>& root) {
   if (this_worker() != nullptr) throw std::logic_error("run() was called in a task");
+  check_thread();
   if (busy_.exchange(true)) throw std::logic_error("run() was called while it runs");
   struct Root : Task {
     const std::function<void()>* body;
@@ -166,6 +167,8 @@ void Scheduler::loop() {
 
 void Scheduler::suspend(void (*act)(void* what, Strand* left), void* what) {
   Worker* worker = this_worker();
+  if (worker->errands != nullptr) [[unlikely]]
+    worker->errands->attend_between_tasks();
   Participation* const current = worker->current;
   Strand* const self = worker->strand;
   // Straight to a strand that can go on, if one is next: no loop in between.
@@ -246,7 +249,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
 [[gnu::noinline]] Task* Scheduler::search(Worker& worker, Participation& own) {
   settle(own);  // which may have made something runnable
   if (Task* const task = worker.deque.pop()) return task;
-  if (Task* const task = look_elsewhere(worker)) return task;
+  if (Task* const task = look_around(worker)) return task;
   const Nanos began = os::monotonic_now();
   Task* found = nullptr;
   for (std::uint32_t round = 1; found == nullptr; ++round) {
@@ -255,14 +258,21 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
       break;
     }
     if (round % kSearches == 0) {
-      sleep(worker);
+      rest(worker);
     } else {
       for (std::uint32_t pause = 0; pause < 8; ++pause) os::pause_core();
     }
-    found = look_elsewhere(worker);
+    found = look_around(worker);
   }
   worker.counts.idle_ns.add(os::monotonic_now() - began);
   return found;
+}
+
+Task* Scheduler::look_around(Worker& worker) {
+  if (worker.errands != nullptr && worker.errands->attend_without_tasks()) {
+    if (Task* const task = worker.deque.pop()) return task;
+  }
+  return look_elsewhere(worker);
 }
 
 Task* Scheduler::look_elsewhere(Worker& worker) {
@@ -325,15 +335,22 @@ bool Scheduler::has_work() const {
   return false;
 }
 
-void Scheduler::sleep(Worker& worker) {
+// Nothing was found for a while. Polled modules want the core again soon, others may want it now.
+void Scheduler::rest(Worker& worker) {
+  const Nanos most = worker.errands != nullptr ? worker.errands->rest() : -1;
+  most == 0 ? os::yield_core() : sleep(worker, most);
+}
+
+void Scheduler::sleep(Worker& worker, Nanos most) {
   idle_.announce(worker.id);
   if (has_barrier_) os::process_barrier();
   const bool found = has_work() || stopping_.load(std::memory_order_seq_cst) ||
-                     worker.go_home.load(std::memory_order_seq_cst);
+                     worker.go_home.load(std::memory_order_seq_cst) ||
+                     (worker.errands != nullptr && worker.errands->has_calls());
   if (!found) {
     if (options_.detect_deadlock) report_deadlock_if_any();
     worker.counts.slept.add(1);
-    idle_.sleep(worker.id);
+    most < 0 ? idle_.sleep(worker.id) : idle_.sleep_at_most(worker.id, most);
   }
   if (!idle_.withdraw(worker.id) && found) idle_.wake_one(all_);
 }
@@ -341,7 +358,7 @@ void Scheduler::sleep(Worker& worker) {
 // Every worker has announced that it found nothing, and none was claimed since: nothing runs, and
 // what lies in queues, if anything, came after the last look of one that will be woken for it.
 void Scheduler::report_deadlock_if_any() {
-  if (!busy_.load()) return;
+  if (!busy_.load() || outstanding_.load(std::memory_order_acquire) != 0) return;
   std::string report;
   {
     const os::MutexLock lock(waits_mutex_);

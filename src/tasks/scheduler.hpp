@@ -27,6 +27,7 @@
 #include "os/os.hpp"
 #include "tasks/block_pool.hpp"
 #include "tasks/deque.hpp"
+#include "tasks/errands.hpp"
 #include "tasks/fiber.hpp"
 #include "tasks/idle_workers.hpp"
 #include "tasks/scope.hpp"
@@ -80,6 +81,7 @@ struct alignas(64) Worker {
   std::uint32_t spare_count = 0;
   std::uint32_t looks = 0;
   std::uint32_t victim = 0;
+  Errands* errands = nullptr;        // worker 0's, while modules are attached
   AfterSwitch after;
   WorkerCounts counts;
   std::unique_ptr<Fiber> home;       // the thread's own stack
@@ -126,6 +128,14 @@ class Scheduler {
   // Stops the caller's strand, and does `act` once it has stopped. Returns when it is resumed.
   void suspend(void (*act)(void* what, Strand* left), void* what);
 
+  // Modules; module.cpp.
+  void attach(module& added);
+  void detach(module& attached) noexcept;
+  void post(Call* call);
+  Errands& errands() { return errands_; }
+  void operation_began() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
+  void operation_ended() { outstanding_.fetch_sub(1, std::memory_order_release); }
+
   void note_wait(Wait* wait);
   void forget_wait(Wait* wait);
 
@@ -143,7 +153,10 @@ class Scheduler {
   Task* take_waiting();
   Task* steal(Worker& worker);
   bool has_work() const;
-  void sleep(Worker& worker);
+  Task* look_around(Worker& worker);
+  void rest(Worker& worker);
+  void sleep(Worker& worker, Nanos most);
+  void check_thread() const;
   void report_deadlock_if_any();
   void serve(Worker& worker);
 
@@ -156,6 +169,15 @@ class Scheduler {
   Scope base_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> busy_{false};  // run_root() is under way
+
+  struct Attached {
+    module* what;
+    std::unique_ptr<module_host> host;
+  };
+  std::vector<Attached> attached_;  // outside of run()
+  int home_thread_ = 0;             // that of run(), where modules are attached
+  Errands errands_;
+  std::atomic<std::int64_t> outstanding_{0};  // operations of modules: no deadlock while there are
 
   os::Mutex line_mutex_;
   Task* line_first_ AMASIA_GUARDED_BY(line_mutex_) = nullptr;
@@ -175,6 +197,8 @@ void settle(Participation& own);
 void end_scope(Scope* scope);
 // Runs a task that is nobody else's any more, for a scope that the caller takes part in.
 inline void execute(Worker& worker, Task* task) {
+  if (worker.errands != nullptr) [[unlikely]]
+    worker.errands->attend_between_tasks();
   worker.counts.run.add(1);
   const Scope* const scope = task->scope;
   const bool run = !scope->may_stop || !scope->stop.stop_requested();

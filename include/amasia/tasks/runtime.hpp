@@ -29,6 +29,7 @@ struct worker_statistics {
   std::int64_t idle_ns = 0;     // without work, asleep or searching
 };
 
+class module;
 namespace detail {
 class Scheduler;
 }
@@ -54,6 +55,11 @@ class AMASIA_TASKS_API runtime {
       return std::move(*result);
     }
   }
+
+  // Makes a module (<amasia/module.h>) work with this runtime: initialises and finalises it. Not
+  // during run(); with one attached, run() is only for the thread that attached it.
+  void attach(module& added);
+  void detach(module& attached) noexcept;
 
   // Any thread, at any time; exact when nothing runs.
   std::vector<worker_statistics> statistics() const;

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a module is: a library (MPI, OpenSHMEM, CUDA, files, ...) whose operations become futures of
+// <amasia/tasks.hpp>. docs/modules.md says how to add one. Modules do not know of each other, and
+// the libraries behind them know nothing of tasks.
+//
+// The thread that calls runtime::run(), worker 0, is the only one that calls into a module: a
+// library that wants to be called by one thread (MPI_THREAD_FUNNELED) gets that.
+//
+//   operation of         caller           effect
+//   module_host::call    any task         the closure is called on that thread: at once if the
+//                                         caller is there, else before its next task; all closures
+//                                         in the order in which they were given
+//   module_host::hold    any task         the caller's finish scope waits until the hold is dropped
+//   module_host::poll_me that thread      poll() is called until it says that nothing is left
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "amasia/tasks.hpp"
+
+namespace amasia::tasks {
+
+class module_host;
+
+enum class poll_result {
+  nothing_left,    // no operation is outstanding: not called again until poll_me()
+  none_completed,  // called again, with pauses: docs/modules.md
+  some_completed,  // called again at once
+};
+
+// All calls come from the thread of run(), the first two outside of it.
+class AMASIA_TASKS_API module {
+ public:
+  module() = default;
+  module(const module&) = delete;
+  module& operator=(const module&) = delete;
+  virtual ~module();
+
+  virtual const char* name() const noexcept = 0;
+  // Once, by runtime::attach(). The host outlives finalise(). Throws if the library cannot be used.
+  virtual void initialise(module_host& host) = 0;
+  // Once, by runtime::detach(), when no operation is outstanding.
+  virtual void finalise() noexcept = 0;
+  // Completes what is over: puts the promises, then drops the holds. Must not wait or throw.
+  virtual poll_result poll() noexcept { return poll_result::nothing_left; }
+};
+
+// Keeps a finish scope waiting. Dropped by any thread, after the operation's promise is put.
+class AMASIA_TASKS_API hold {
+ public:
+  hold() = default;
+  explicit hold(detail::Scope* scope) noexcept : scope_(scope) {}
+  hold(hold&& other) noexcept : scope_(std::exchange(other.scope_, nullptr)) {}
+  hold& operator=(hold other) noexcept {
+    std::swap(scope_, other.scope_);
+    return *this;
+  }
+  ~hold() { release(); }
+  void release() noexcept;
+
+ private:
+  detail::Scope* scope_ = nullptr;
+};
+
+namespace detail {
+// Something for the thread of run() to call.
+struct Call {
+  void (*execute)(Call* self) noexcept = nullptr;  // frees it, too
+  Call* next = nullptr;
+};
+template <typename Body>
+struct ClosureCall : Call {
+  explicit ClosureCall(Body&& from) : body(std::move(from)) { execute = &run_and_free; }
+  static void run_and_free(Call* call) noexcept {
+    auto* const self = static_cast<ClosureCall*>(call);
+    self->body();
+    self->~ClosureCall();
+    release(self, sizeof(ClosureCall));
+  }
+  static Call* make(Body&& from) {
+    static_assert(alignof(ClosureCall) <= 16, "a closure of stronger alignment: use a pointer");
+    return new (allocate(sizeof(ClosureCall))) ClosureCall(std::move(from));
+  }
+  Body body;
+};
+}  // namespace detail
+
+// What a module gets from the runtime that it is attached to.
+class AMASIA_TASKS_API module_host {
+ public:
+  module_host(detail::Scheduler& scheduler, module& of) : scheduler_(scheduler), module_(of) {}
+  module_host(const module_host&) = delete;
+  module_host& operator=(const module_host&) = delete;
+
+  // Calls body() on the thread of run(); from tasks only. It must not wait, nor throw: what goes
+  // wrong is put into a promise. It may be called on the caller's stack, which is a task's.
+  template <typename Body>
+  void call(Body&& body) {
+    if (begin_here()) {
+      body();
+      end_here();
+    } else {
+      post(detail::ClosureCall<std::decay_t<Body>>::make(std::forward<Body>(body)));
+    }
+  }
+  // The caller's finish scope does not end before the hold does. From tasks only.
+  hold hold_scope();
+  // On the thread of run().
+  void poll_me();
+
+ private:
+  bool begin_here();
+  void end_here() noexcept;
+  void post(detail::Call* call);
+  detail::Scheduler& scheduler_;
+  module& module_;
+};
+
+}  // namespace amasia::tasks

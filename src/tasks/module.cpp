@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// The functions behind <amasia/module.h>.
+#include "amasia/module.h"
+
+#include <stdexcept>
+
+#include "tasks/scheduler.hpp"
+
+namespace amasia::tasks {
+namespace {
+
+// Libraries were not written for small stacks: below this a call is left to the loop, which is at
+// the upper end of one.
+constexpr std::size_t kRoomForCalls = 128 * 1024;
+
+detail::Worker& worker_of_task(const detail::Scheduler& scheduler, const module& of) {
+  detail::Worker* const worker = detail::this_worker();
+  if (worker == nullptr || worker->current == nullptr || worker->scheduler != &scheduler) {
+    throw std::logic_error(std::string("an operation of module '") + of.name() +
+                           "' was started outside of run() of the runtime that it is attached to");
+  }
+  return *worker;
+}
+
+}  // namespace
+
+module::~module() = default;
+
+void hold::release() noexcept {
+  detail::Scope* const scope = std::exchange(scope_, nullptr);
+  if (scope == nullptr) return;
+  detail::Scheduler* const scheduler = scope->scheduler;
+  if (scope->count.add(-1)) end_scope(scope);
+  scheduler->operation_ended();  // last: until then all may sleep without being in a deadlock
+}
+
+hold module_host::hold_scope() {
+  detail::Worker& worker = worker_of_task(scheduler_, module_);
+  ++worker.current->net;
+  scheduler_.operation_began();
+  return hold(worker.current->scope);
+}
+
+void module_host::poll_me() {
+  AMASIA_CHECK(detail::this_worker() != nullptr && detail::this_worker()->errands != nullptr,
+               "poll_me() is for the thread of run()");
+  scheduler_.errands().poll(&module_);
+}
+
+bool module_host::begin_here() {
+  detail::Worker& worker = worker_of_task(scheduler_, module_);
+  return worker.errands != nullptr && worker.strand->fiber.room() > kRoomForCalls &&
+         worker.errands->begin_call();
+}
+void module_host::end_here() noexcept { scheduler_.errands().end_call(); }
+void module_host::post(detail::Call* call) { scheduler_.post(call); }
+
+void runtime::attach(module& added) { scheduler_->attach(added); }
+void runtime::detach(module& attached) noexcept { scheduler_->detach(attached); }
+
+namespace detail {
+
+void Scheduler::attach(module& added) {
+  if (busy_.load()) {
+    throw std::logic_error(std::string("module '") + added.name() + "' is attached during run()");
+  }
+  if (!attached_.empty()) check_thread();
+  auto host = std::make_unique<module_host>(*this, added);
+  added.initialise(*host);
+  attached_.push_back({&added, std::move(host)});
+  home_thread_ = os::current_thread_id();
+  workers_[0]->errands = &errands_;
+}
+
+void Scheduler::detach(module& attached) noexcept {
+  AMASIA_CHECK(!busy_.load(), "a module is detached during run()");
+  AMASIA_CHECK(!errands_.polls(&attached), "a module is detached that has operations outstanding");
+  attached.finalise();
+  std::erase_if(attached_, [&](const Attached& one) { return one.what == &attached; });
+  if (attached_.empty()) workers_[0]->errands = nullptr;
+}
+
+void Scheduler::check_thread() const {
+  if (attached_.empty() || os::current_thread_id() == home_thread_) return;
+  throw std::logic_error(std::string("module '") + attached_.front().what->name() +
+                         "' is attached to this runtime: only the thread that attached it may "
+                         "attach others or call run()");
+}
+
+void Scheduler::post(Call* call) {
+  errands_.post(call);
+  if (!has_barrier_) strong_fence();
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  if (idle_.is_idle(0)) idle_.wake(0);
+}
+
+}  // namespace detail
+}  // namespace amasia::tasks

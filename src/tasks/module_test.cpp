@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+// A module of a library that is made for this test: operations that end after some polls, or when
+// a foreign thread says so.
+#include "amasia/module.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+#include "os/os.hpp"
+
+namespace amasia::tasks {
+namespace {
+
+class Echo : public module {
+ public:
+  explicit Echo(runtime& of) : runtime_(of) { runtime_.attach(*this); }
+  ~Echo() override { runtime_.detach(*this); }
+
+  const char* name() const noexcept override { return "echo"; }
+  void initialise(module_host& host) override {
+    host_ = &host;
+    thread_ = std::this_thread::get_id();
+    ++initialised;
+  }
+  void finalise() noexcept override { ++finalised; }
+
+  // Ready after so many polls; its value is how many operations were started before.
+  future<long> after(int count) {
+    promise<long> result;
+    future<long> value = result.get_future();
+    host_->call([this, count, result = std::move(result), held = host_->hold_scope()]() mutable {
+      if (std::this_thread::get_id() != thread_) ++wrong_thread;
+      pending_.push_back({count, started++, std::move(result), std::move(held)});
+      host_->poll_me();
+    });
+    return value;
+  }
+  // Ready when a thread of its own has slept.
+  future<void> from_elsewhere(std::chrono::milliseconds sleep) {
+    promise<void> result;
+    future<void> value = result.get_future();
+    host_->call([&, sleep, result = std::move(result), held = host_->hold_scope()]() mutable {
+      threads.emplace_back([sleep, result = std::move(result), held = std::move(held)]() mutable {
+        std::this_thread::sleep_for(sleep);
+        result.put();
+      });
+    });
+    return value;
+  }
+
+  poll_result poll() noexcept override {
+    ++polls;
+    if (std::this_thread::get_id() != thread_) ++wrong_thread;
+    bool some = false;
+    for (std::size_t n = 0; n < pending_.size();) {
+      if (--pending_[n].polls > 0 || os::monotonic_now() < until) {
+        ++n;
+        continue;
+      }
+      Pending over = std::move(pending_[n]);
+      pending_.erase(pending_.begin() + static_cast<std::ptrdiff_t>(n));
+      over.result.put(over.number);
+      some = true;
+    }
+    if (pending_.empty()) return poll_result::nothing_left;
+    return some ? poll_result::some_completed : poll_result::none_completed;
+  }
+
+  int initialised = 0, finalised = 0, wrong_thread = 0;
+  long started = 0, polls = 0;
+  Nanos until = 0;  // nothing completes before
+  std::vector<std::thread> threads;
+
+ private:
+  struct Pending {
+    int polls;
+    long number;
+    promise<long> result;
+    hold held;
+  };
+  runtime& runtime_;
+  module_host* host_ = nullptr;
+  std::thread::id thread_;
+  std::vector<Pending> pending_;
+};
+
+class Modules : public ::testing::TestWithParam<unsigned> {
+ protected:
+  runtime workers{{.workers = GetParam()}};
+  Echo echo{workers};
+};
+INSTANTIATE_TEST_SUITE_P(Workers, Modules, ::testing::Values(1u, 2u, 4u));
+
+TEST_P(Modules, AnswersFromEveryWorkerOnOneThread) {
+  std::atomic<long> sum{0};
+  workers.run([&] {
+    forasync(range<1>{{0}, {2000}, {1}}, [&](std::ptrdiff_t n) {
+      sum.fetch_add(echo.after(static_cast<int>(n % 3)).get(), std::memory_order_relaxed);
+    });
+  });
+  EXPECT_EQ(sum.load(), 2000 * 1999 / 2);
+  EXPECT_EQ(echo.wrong_thread, 0);
+}
+
+// A task that moves from worker to worker between its calls.
+TEST_P(Modules, KeepsEachTasksOrder) {
+  std::atomic<int> disorder{0};
+  workers.run([&] {
+    finish([&] {
+      for (int task = 0; task < 8; ++task) {
+        async([&] {
+          long last = -1;
+          std::vector<future<long>> all;
+          for (int n = 0; n < 200; ++n) {
+            all.push_back(echo.after(1));
+            if (n % 3 == 0) yield();
+          }
+          for (auto& one : all) {
+            if (one.get() <= last) ++disorder;
+            last = one.get();
+          }
+        });
+      }
+    });
+  });
+  EXPECT_EQ(disorder.load(), 0);
+}
+
+TEST_P(Modules, FinishWaitsForOperations) {
+  workers.run([&] {
+    future<long> inside;
+    finish([&] { async([&] { inside = echo.after(100); }); });
+    EXPECT_TRUE(inside.ready());
+    const auto later = finish_future([&] { echo.after(50); });
+    later.wait();
+    EXPECT_EQ(echo.started, 2);
+  });
+}
+
+// Loops and nested tasks that never come back to the worker's own loop.
+TEST_P(Modules, IsPolledBetweenTasksAndTiles) {
+  workers.run([&] {
+    const future<long> first = echo.after(5);
+    std::atomic<bool> seen{false};
+    std::stop_source stop;
+    finish(stop.get_token(), [&] {
+      forasync(range<1>{{0}, {1'000'000'000'000}, {1}}, [&](std::ptrdiff_t) {
+        if (!first.ready()) return;
+        seen.store(true);
+        stop.request_stop();
+      });
+    });
+    EXPECT_TRUE(seen.load());
+  });
+}
+
+TEST_P(Modules, IsNotPolledWithoutOperations) {
+  workers.run([&] {
+    echo.after(3).get();
+    const long before = echo.polls;
+    forasync(0, 10'000, [](std::ptrdiff_t) { yield(); });
+    EXPECT_LE(echo.polls, before + 1);  // one may be left to learn that there is nothing
+  });
+}
+
+// While an operation is outstanding and nothing else is to be done, most of the time is slept. CPU
+// time does not grow with what else the machine does.
+TEST_P(Modules, WaitsWithLittleProcessorTime) {
+  workers.run([&] {
+    echo.until = os::monotonic_now() + 300 * base::kMillisecond;
+    const Nanos cpu = os::thread_cpu_time(static_cast<int>(getpid()));
+    echo.after(1).get();
+    EXPECT_LT(os::thread_cpu_time(static_cast<int>(getpid())) - cpu, 75 * base::kMillisecond);
+    EXPECT_GT(echo.polls, 100);
+  });
+}
+
+TEST_P(Modules, ForeignThreadsMayComplete) {
+  workers.run([&] {
+    finish([&] {
+      for (int n = 0; n < 8; ++n) echo.from_elsewhere(std::chrono::milliseconds(n));
+    });
+  });
+  for (auto& thread : echo.threads) thread.join();
+}
+
+TEST_P(Modules, RefusesWhatIsOutOfPlace) {
+  EXPECT_THROW(echo.after(1), std::logic_error);
+  workers.run([&] {
+    EXPECT_THROW(Echo second(workers), std::logic_error);
+  });
+  std::thread([&] { EXPECT_THROW(workers.run([] {}), std::logic_error); }).join();
+  EXPECT_EQ(echo.initialised, 1);
+  EXPECT_EQ(echo.finalised, 0);
+}
+
+}  // namespace
+}  // namespace amasia::tasks
