@@ -23,18 +23,25 @@ namespace amasia::devices {
 using LocalDevice = std::uint32_t;
 
 enum class ProgramKind : std::uint8_t {
-  kSource,       // OpenCL C, CUDA C, C: in the back end's language
+  kOpenClSource,
   kSpirv,
-  kBinary,       // what the device itself takes: a PoCL binary, a cubin, a shared object
-  kBuiltIn,      // kernels that the device or the process has already, by name
+  kBinary,        // what the device itself takes: a PoCL binary, a cubin
+  kGraph,         // of a device's built-in kernel "dataflow"
+  kBuiltIn,       // kernels that the device has already; `code` is their names, a;b;c
+  kCudaSource,
+  kHostLibrary,   // a shared object at `path`, whose functions are kernels (mcl_host_kernel)
+  kHostFunction,  // `function` is the one kernel
 };
+using ProgramKinds = std::uint32_t;  // a set: bit i is kind i
+constexpr ProgramKinds set_of(ProgramKind kind) { return 1U << static_cast<unsigned>(kind); }
 
 // What to load; the same value gives the same program. Owned by the client as long as tasks use it.
 struct ProgramCode {
-  ProgramKind kind = ProgramKind::kSource;
+  ProgramKind kind = ProgramKind::kOpenClSource;
   std::string code;     // the content of the file, not its path
   std::string path;     // where it came from, for messages; "" where it came from memory
   std::string options;  // the compiler's
+  void* function = nullptr;  // kHostFunction: an mcl_host_kernel
 };
 
 // Loaded, on one device. Destroyed by the client when no task uses it, before its back end.
@@ -114,11 +121,14 @@ class Backend {
   virtual std::string_view name() const = 0;
   // Found once, when the back end was made; the same order all along.
   virtual const std::vector<DeviceDescription>& devices() const = 0;
+  // Programs that the device may be able to load. Tasks of others are not placed there.
+  virtual ProgramKinds takes(LocalDevice device) const = 0;
 
   // Loads `code` for the device (building it, or taking it from the on-disk cache) and finds
   // `kernel` in it. Blocks for as long as a compiler takes. The client remembers what it got by
   // (program, device, kernel name), so each is asked for once. `argument_count` is what the user
-  // said; a different number in the program is Failure::kArguments. On failure *outcome says why.
+  // said; a different number in the program is Failure::kArguments. On failure *outcome says why,
+  // and with kNoKernel the client looks for the kernel in other programs.
   virtual std::unique_ptr<LoadedKernel> load(LocalDevice device, const ProgramCode& code,
                                              const std::string& kernel, std::size_t argument_count,
                                              Outcome* outcome) = 0;
