@@ -9,7 +9,10 @@ namespace amasia::os {
 
 class Wakeup {
  public:
+  Wakeup() = default;
   static Result<Wakeup> make();
+  // One that another process has made, and passed on.
+  explicit Wakeup(Descriptor made) : descriptor_(std::move(made)) {}
   int descriptor() const { return descriptor_.get(); }
   // Any thread, also in a signal handler; does not block.
   void raise() noexcept;

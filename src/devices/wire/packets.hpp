@@ -102,12 +102,16 @@ struct SharedPacket {
   std::uint64_t size = 0;
 };
 
-// PublishTask, TaskEnded, WatchTask, Watched: `process` is the owner's process id, where asked for.
+// PublishTask, TaskEnded, WatchTask, Watched. `process` and `task` name a published task: its
+// owner's process id and the number that it chose.
+enum class SharedTaskState : std::uint32_t { kUnknown = 0, kRuns = 1, kEnded = 2 };
 struct TaskPacket {
   PacketHead head{};
   std::uint64_t task = 0;
-  std::int32_t process = 0;
-  std::uint32_t code = 0;  // Watched, TaskEnded: how it ended: an MCL error code's absolute value
+  std::int32_t process = 0;                           // WatchTask, Watched
+  std::uint32_t wait = 0;                             // WatchTask: 1: answer when it has ended
+  SharedTaskState state = SharedTaskState::kUnknown;  // Watched
+  std::uint32_t error = 0;                            // TaskEnded, Watched: MCL_ERR_*; 0: it worked
 };
 
 enum class Question : std::uint32_t { kSnapshot = 1 };
