@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// One process that is connected to the daemon. Private to the server.
+#pragma once
+
+#include "devices/daemon/server.hpp"
+
+namespace amasia::devices {
+
+struct Server::Connection {
+  std::uint64_t tag = 0;
+  ClientId client;  // its tag as a client number
+  os::Descriptor socket;
+  os::Peer peer;
+  enum class Phase { kNew, kAnnouncing, kServed, kClosed } phase = Phase::kNew;
+  HelloPacket hello;
+  std::vector<DeviceDescription> devices;
+
+  os::Descriptor memory;
+  Region* region = nullptr;
+  std::optional<RingConsumer> incoming;
+  std::optional<RingProducer> outgoing;
+  os::Wakeup wakes_client;
+  // Records that the ring had no room for. Bounded by what a client may have: each answers a task
+  // or evicts a copy of its own.
+  std::deque<Record> waiting;
+  bool wrote = false;
+
+  Connection() = default;
+  ~Connection() {
+    if (region != nullptr) os::unmap(reinterpret_cast<std::uintptr_t>(region), sizeof(Region));
+  }
+  Connection(const Connection&) = delete;
+  Connection& operator=(const Connection&) = delete;
+};
+
+}  // namespace amasia::devices

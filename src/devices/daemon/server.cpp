@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/daemon/server.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "devices/daemon/connection.hpp"
+
+namespace amasia::devices {
+namespace {
+
+constexpr std::uint64_t kListeningTag = 0, kDoorbellTag = 1, kStopTag = 2;
+// Records of one client in a row, so that the others get their turn.
+constexpr int kBatch = 128;
+// How often sockets are looked at while the rings are never empty.
+constexpr Nanos kSocketInterval = base::kMillisecond;
+
+}  // namespace
+
+Server::Server(ServerSettings settings, os::Descriptor listening, std::unique_ptr<Policy> policy,
+               TaskSink* sink)
+    : settings_(std::move(settings)),
+      listening_(std::move(listening)),
+      state_(std::move(policy)),
+      sink_(sink) {}
+
+Server::~Server() = default;
+
+Status Server::prepare(StopSource& stop) {
+  auto poll = os::EventPoll::make();
+  if (!poll.ok()) return poll.error();
+  poll_ = std::move(poll).value();
+  auto doorbell = os::Wakeup::make();
+  if (!doorbell.ok()) return doorbell.error();
+  doorbell_ = std::move(doorbell).value();
+  if (auto done = os::set_nonblocking(listening_.get()); !done.ok()) return done;
+  if (auto done = poll_.add(listening_.get(), kListeningTag); !done.ok()) return done;
+  if (auto done = poll_.add(doorbell_.descriptor(), kDoorbellTag); !done.ok()) return done;
+  return poll_.add(stop.descriptor(), kStopTag);
+}
+
+Status Server::run(StopSource& stop) {
+  if (auto done = prepare(stop); !done.ok()) return done;
+  Nanos now = os::monotonic_now();
+  Nanos busy_until = now, looked_at_sockets = now;
+  idle_since_ = now;
+  std::vector<std::uint64_t> ready;
+  while (!end_now_) {
+    now = os::monotonic_now();
+    if (read_rings(now)) busy_until = now + settings_.spin;
+    if (now < busy_until && now - looked_at_sockets < kSocketInterval) {
+      os::pause_core();
+      os::yield_core();  // what is waited for may need this core
+      continue;
+    }
+    looked_at_sockets = now;
+    ready.clear();
+    bool asleep = now >= busy_until;
+    for (auto& [tag, connection] : connections_) {
+      if (!asleep) break;
+      if (connection->incoming.has_value() && !connection->incoming->may_sleep()) asleep = false;
+    }
+    poll_.wait(asleep ? sleep_limit(now) : 0, &ready);
+    for (auto& [tag, connection] : connections_) {
+      if (connection->incoming.has_value()) connection->incoming->wake();
+    }
+    handle_ready(ready, stop);
+    now = os::monotonic_now();
+    state_.schedule(now, effects_);
+    carry_out(effects_);
+    flush_all();
+    if (idle_over(now) || drain_over(now)) break;
+  }
+  remove_socket();
+  return base::ok();
+}
+
+bool Server::read_rings(Nanos now) {
+  bool any = false;
+  for (auto& [tag, connection] : connections_) any |= read_ring(*connection, now);
+  if (!any) return false;
+  state_.schedule(now, effects_);
+  carry_out(effects_);
+  flush_all();
+  return true;
+}
+
+bool Server::read_ring(Connection& connection, Nanos now) {
+  if (connection.phase != Connection::Phase::kServed) return false;
+  Record record;
+  for (int i = 0; i < kBatch; ++i) {
+    switch (connection.incoming->pop(&record)) {
+      case RingState::kNothing:
+        return i > 0;
+      case RingState::kCorrupt:
+        disconnect(connection.tag, "the counts of its ring make no sense");
+        return true;
+      case RingState::kOk:
+        state_.step(Received{connection.client, record}, now, effects_);
+        carry_out(effects_);
+        if (connection.phase != Connection::Phase::kServed) return true;
+    }
+  }
+  return true;
+}
+
+Server::Connection* Server::connection_of(ClientId client) {
+  const auto found = connections_.find(client.value);
+  return found == connections_.end() ? nullptr : found->second.get();
+}
+
+void Server::carry_out(std::vector<Effect>& effects) {
+  for (const Effect& effect : effects) {
+    if (const auto* sent = std::get_if<Send>(&effect)) {
+      Connection* connection = connection_of(sent->client);
+      AMASIA_CHECK(connection != nullptr, "a record for a client that has left");
+      connection->waiting.push_back(sent->record);
+      connection->wrote = true;
+    } else if (const auto* ended = std::get_if<TaskEnded>(&effect)) {
+      if (sink_ != nullptr) {
+        sink_->ended(*ended, state_.devices()[ended->device.value].description);
+      }
+    } else {
+      const auto& close = std::get<Close>(effect);
+      disconnect(close.client.value, close.sentence);
+    }
+  }
+  effects.clear();
+}
+
+void Server::flush(Connection& connection) {
+  if (connection.phase != Connection::Phase::kServed) return;
+  bool pushed = false;
+  while (!connection.waiting.empty()) {
+    const RingState state = connection.outgoing->push(connection.waiting.front());
+    if (state == RingState::kCorrupt) {
+      disconnect(connection.tag, "the counts of its ring make no sense");
+      return;
+    }
+    if (state == RingState::kNothing) break;
+    connection.waiting.pop_front();
+    pushed = true;
+  }
+  if (pushed && connection.outgoing->publish()) connection.wakes_client.raise();
+}
+
+void Server::flush_all() {
+  for (auto& [tag, connection] : connections_) {
+    if (!connection->waiting.empty()) flush(*connection);
+  }
+  remove_closed();
+}
+
+Nanos Server::sleep_limit(Nanos now) const {
+  Nanos limit = -1;
+  const auto not_later = [&](Nanos when) {
+    const Nanos left = std::max<Nanos>(when - now, 0);
+    limit = limit < 0 ? left : std::min(limit, left);
+  };
+  if (const Nanos ask = state_.ask_again_at(); ask >= 0) not_later(ask);
+  if (drain_began_ >= 0) not_later(drain_began_ + settings_.drain_limit);
+  if (settings_.idle_end >= 0 && connections_.empty()) {
+    not_later(idle_since_ + settings_.idle_end);
+  }
+  for (const auto& [tag, connection] : connections_) {
+    // Nobody tells when a full ring has room again; that is rare, and short.
+    if (!connection->waiting.empty()) not_later(now + base::kMillisecond);
+  }
+  return limit;
+}
+
+void Server::handle_ready(const std::vector<std::uint64_t>& ready, StopSource& stop) {
+  for (const std::uint64_t tag : ready) {
+    if (tag == kListeningTag) {
+      accept_all();
+    } else if (tag == kDoorbellTag) {
+      doorbell_.clear();
+    } else if (tag == kStopTag) {
+      stop.consume();
+      if (drain_began_ >= 0) end_now_ = true;
+      if (drain_began_ < 0) {
+        drain_began_ = os::monotonic_now();
+        // The next daemon may listen from now on.
+        remove_socket();
+        poll_.remove(listening_.get());
+        listening_.close();
+        state_.step(DrainBegins{}, drain_began_, effects_);
+        carry_out(effects_);
+      }
+    } else if (connections_.contains(tag)) {
+      read_packets(tag);
+    }
+  }
+  remove_closed();
+}
+
+void Server::disconnect(std::uint64_t tag, const std::string& why) {
+  const auto found = connections_.find(tag);
+  if (found == connections_.end()) return;
+  Connection& connection = *found->second;
+  if (connection.phase == Connection::Phase::kClosed) return;
+  if (!why.empty()) {
+    base::log_line(base::LogLevel::kWarning, "process {} ({}) is disconnected: {}",
+                   connection.peer.pid, text_of(connection.hello.program), why);
+  }
+  const bool served = connection.phase == Connection::Phase::kServed;
+  connection.phase = Connection::Phase::kClosed;  // taken out later: this may be within a loop
+  connection.waiting.clear();
+  poll_.remove(connection.socket.get());
+  connection.socket.close();
+  if (!served) return;
+  std::vector<Effect> effects;
+  state_.step(Left{connection.client}, os::monotonic_now(), effects);
+  AMASIA_CHECK(effects.empty(), "a client that leaves is not answered");
+  for (const std::string& name : segments_.leave(connection.client)) segment_memory_.erase(name);
+  constexpr std::uint32_t kLost = 0x07;  // MCL_ERR_SRVCOMM
+  answer(shared_tasks_.leave(connection.client, kLost));
+}
+
+void Server::remove_closed() {
+  const std::size_t before = connections_.size();
+  std::erase_if(connections_, [](const auto& one) {
+    return one.second->phase == Connection::Phase::kClosed;
+  });
+  if (before > 0 && connections_.empty()) idle_since_ = os::monotonic_now();
+}
+
+bool Server::idle_over(Nanos now) {
+  if (settings_.idle_end < 0 || !connections_.empty() || drain_began_ >= 0 ||
+      now - idle_since_ < settings_.idle_end) {
+    return false;
+  }
+  // From the removal on nobody new can connect; who has done so before is served.
+  remove_socket();
+  accept_all();
+  if (connections_.empty()) return true;
+  drain_began_ = now;
+  state_.step(DrainBegins{}, now, effects_);
+  carry_out(effects_);
+  return false;
+}
+
+bool Server::drain_over(Nanos now) const {
+  if (drain_began_ < 0) return false;
+  if (now - drain_began_ >= settings_.drain_limit) {
+    base::log_line(base::LogLevel::kWarning, "tasks are left after {} s of draining",
+                   settings_.drain_limit / base::kSecond);
+    return true;
+  }
+  return !state_.has_tasks();
+}
+
+void Server::remove_socket() {
+  if (settings_.own_path.empty()) return;
+  const std::filesystem::path path = std::exchange(settings_.own_path, {});
+  const std::string directory = path.parent_path();
+  // Clients that start a daemon hold this lock while they make the socket.
+  const auto lock = os::lock_directory(directory);
+  ::unlink(path.c_str());
+  ::rmdir(directory.c_str());  // fails where something else is in it
+}
+
+}  // namespace amasia::devices
