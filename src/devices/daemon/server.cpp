@@ -74,6 +74,7 @@ Status Server::run(StopSource& stop) {
     if (idle_over(now) || drain_over(now)) break;
   }
   remove_socket();
+  connections_.clear();  // that is how clients learn of it
   return base::ok();
 }
 
