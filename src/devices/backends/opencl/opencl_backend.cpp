@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which devices there are, and who shares a built program.
+#include <fmt/format.h>
+
+#include <map>
+#include <tuple>
+
+#include "devices/backends/opencl/opencl.hpp"
+#include "devices/backends/opencl/opencl_device.hpp"
+
+namespace amasia::devices {
+namespace opencl {
+namespace {
+
+// Kernels of one program share what was built, as long as one of them is in use.
+class BuiltPrograms {
+ public:
+  explicit BuiltPrograms(ProgramCache& cache) : cache_(cache) {}
+
+  // Threads that want the same program at once wait for the one that builds it.
+  std::shared_ptr<Program> find_or_build(LocalDevice local, Device& device,
+                                         const ProgramCode& code, Outcome* outcome) {
+    const std::shared_ptr<Entry> entry = entry_of({local, code.kind, code.options, code.code,
+                                                   code.code.empty() ? code.path : ""});
+    const os::MutexLock lock(entry->mutex);
+    if (auto program = entry->program.lock()) return program;
+    auto program = Program::build(device, code, cache_, outcome);
+    entry->program = program;
+    return program;
+  }
+
+ private:
+  using Key = std::tuple<LocalDevice, ProgramKind, std::string, std::string, std::string>;
+  struct Entry {
+    os::Mutex mutex;
+    std::weak_ptr<Program> program AMASIA_GUARDED_BY(mutex);
+  };
+
+  std::shared_ptr<Entry> entry_of(Key key) {
+    const os::MutexLock lock(mutex_);
+    auto& entry = entries_[std::move(key)];
+    if (entry == nullptr) entry = std::make_shared<Entry>();
+    return entry;
+  }
+
+  ProgramCache& cache_;
+  os::Mutex mutex_;
+  std::map<Key, std::shared_ptr<Entry>> entries_ AMASIA_GUARDED_BY(mutex_);
+};
+
+class OpenclBackend final : public Backend {
+ public:
+  OpenclBackend(std::vector<std::unique_ptr<Device>> devices, ProgramCache& cache)
+      : devices_(std::move(devices)), programs_(cache) {
+    for (const auto& device : devices_) descriptions_.push_back(device->description);
+  }
+
+  std::string_view name() const override { return "opencl"; }
+  const std::vector<DeviceDescription>& devices() const override { return descriptions_; }
+
+  std::unique_ptr<LoadedKernel> load(LocalDevice local, const ProgramCode& code,
+                                     const std::string& kernel, std::size_t argument_count,
+                                     Outcome* outcome) override {
+    Device& device = at(local);
+    auto program = programs_.find_or_build(local, device, code, outcome);
+    if (program == nullptr) return nullptr;
+    return Kernel::make(device, std::move(program), kernel, argument_count, outcome);
+  }
+
+  std::unique_ptr<DeviceBuffer> allocate(LocalDevice local, Bytes size, void* host,
+                                         Outcome* outcome) override {
+    return Buffer::make(at(local), size, host, outcome);
+  }
+
+  void submit(const Work& work, Completion& completion) override {
+    fly(at(work.device), work, completion);
+  }
+
+ private:
+  Device& at(LocalDevice local) {
+    AMASIA_CHECK(local < devices_.size(), "a device that this back end does not have");
+    return *devices_[local];
+  }
+
+  std::vector<std::unique_ptr<Device>> devices_;
+  std::vector<DeviceDescription> descriptions_;
+  BuiltPrograms programs_;
+};
+
+std::vector<cl_platform_id> platforms_of(const Library& cl) {
+  cl_uint count = 0;
+  // The loader answers an error, not none, where no driver is installed.
+  if (cl.GetPlatformIDs(0, nullptr, &count) != CL_SUCCESS || count == 0) return {};
+  std::vector<cl_platform_id> platforms(count);
+  if (cl.GetPlatformIDs(count, platforms.data(), nullptr) != CL_SUCCESS) return {};
+  return platforms;
+}
+
+std::vector<cl_device_id> devices_of(const Library& cl, cl_platform_id platform) {
+  cl_uint count = 0;
+  if (cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, 0, nullptr, &count) != CL_SUCCESS) return {};
+  std::vector<cl_device_id> devices(count);
+  if (count == 0 || cl.GetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, count, devices.data(),
+                                    nullptr) != CL_SUCCESS) {
+    return {};
+  }
+  return devices;
+}
+
+std::vector<std::unique_ptr<Device>> open_devices(const Library& cl) {
+  std::vector<std::unique_ptr<Device>> opened;
+  std::map<std::string, int> alike;  // devices of one platform and name, which are numbered
+  for (const cl_platform_id platform : platforms_of(cl)) {
+    const std::string platform_name = platform_text(cl, platform, CL_PLATFORM_NAME);
+    for (const cl_device_id device : devices_of(cl, platform)) {
+      std::string identity =
+          fmt::format("opencl/{}/{}", platform_name, device_text(cl, device, CL_DEVICE_NAME));
+      identity.resize(std::min(identity.size(), kMaxIdentity - 8));
+      identity += fmt::format("/{}", alike[identity]++);
+      auto result = Device::open(cl, platform, device, std::move(identity));
+      if (result) {
+        opened.push_back(std::move(result).value());
+      } else {
+        base::log_line(base::LogLevel::kWarning, "{}", result.error().message);
+      }
+    }
+  }
+  return opened;
+}
+
+}  // namespace
+}  // namespace opencl
+
+std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* why) {
+  const auto library = opencl::load_library();
+  if (!library) {
+    *why = library.error().message;
+    return nullptr;
+  }
+  auto devices = opencl::open_devices(*library.value());
+  if (devices.empty()) {
+    *why = "no OpenCL driver here has a device";
+    return nullptr;
+  }
+  return std::make_unique<opencl::OpenclBackend>(std::move(devices), cache);
+}
+
+}  // namespace amasia::devices

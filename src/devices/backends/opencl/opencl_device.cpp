@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/backends/opencl/opencl_device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace amasia::devices::opencl {
+namespace {
+
+template <typename T>
+T device_value(const Library& cl, cl_device_id device, cl_device_info what, T otherwise) {
+  T value{};
+  return cl.GetDeviceInfo(device, what, sizeof value, &value, nullptr) == CL_SUCCESS ? value
+                                                                                     : otherwise;
+}
+
+DeviceClass class_of(cl_device_type type) {
+  if ((type & CL_DEVICE_TYPE_GPU) != 0) return DeviceClass::kGpu;
+  if ((type & CL_DEVICE_TYPE_CPU) != 0) return DeviceClass::kCpu;
+  return DeviceClass::kAccelerator;
+}
+
+bool has_word(const std::string& list, std::string_view word) {
+  return (" " + list + " ").find(" " + std::string(word) + " ") != std::string::npos;
+}
+
+// SPIR-V goes in by the core function from 2.1 on, else by that of cl_khr_il_program, which has the
+// same signature.
+decltype(&::clCreateProgramWithIL) il_function(const Library& cl, cl_platform_id platform,
+                                               cl_device_id device) {
+  if (device_text(cl, device, CL_DEVICE_IL_VERSION).find("SPIR-V") == std::string::npos) {
+    return nullptr;
+  }
+  if (has_word(device_text(cl, device, CL_DEVICE_EXTENSIONS), "cl_khr_il_program")) {
+    if (void* const found =
+            cl.GetExtensionFunctionAddressForPlatform(platform, "clCreateProgramWithILKHR")) {
+      return reinterpret_cast<decltype(&::clCreateProgramWithIL)>(found);
+    }
+  }
+  return cl.CreateProgramWithIL;
+}
+
+}  // namespace
+
+std::string device_text(const Library& cl, cl_device_id device, cl_device_info what) {
+  std::size_t size = 0;
+  if (cl.GetDeviceInfo(device, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return "";
+  std::string text(size, '\0');
+  if (cl.GetDeviceInfo(device, what, size, text.data(), nullptr) != CL_SUCCESS) return "";
+  text.resize(std::strlen(text.c_str()));
+  return text;
+}
+
+std::string platform_text(const Library& cl, cl_platform_id platform, cl_platform_info what) {
+  std::size_t size = 0;
+  if (cl.GetPlatformInfo(platform, what, 0, nullptr, &size) != CL_SUCCESS || size == 0) return "";
+  std::string text(size, '\0');
+  if (cl.GetPlatformInfo(platform, what, size, text.data(), nullptr) != CL_SUCCESS) return "";
+  text.resize(std::strlen(text.c_str()));
+  return text;
+}
+
+Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform_id platform,
+                                             cl_device_id device, std::string identity) {
+  std::unique_ptr<Device> opened(new Device(library, platform, device));
+  cl_int error = CL_SUCCESS;
+  opened->context = library.CreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
+  if (opened->context == nullptr) {
+    return Error{fmt::format("cannot use {}: {}", identity, name_of_error(error))};
+  }
+  for (Queue& queue : opened->queues) {
+    queue.handle =
+        library.CreateCommandQueue(opened->context, device, CL_QUEUE_PROFILING_ENABLE, &error);
+    if (queue.handle == nullptr) {
+      return Error{fmt::format("cannot use {}: {}", identity, name_of_error(error))};
+    }
+  }
+  opened->describe(std::move(identity));
+  return opened;
+}
+
+Device::~Device() {
+  for (Queue& queue : queues) {
+    if (queue.handle == nullptr) continue;
+    cl.Finish(queue.handle);
+    cl.ReleaseCommandQueue(queue.handle);
+  }
+  if (context != nullptr) cl.ReleaseContext(context);
+}
+
+void Device::describe(std::string identity) {
+  DeviceDescription& d = description;
+  const auto type = device_value<cl_device_type>(cl, handle, CL_DEVICE_TYPE, CL_DEVICE_TYPE_CPU);
+  d.identity = std::move(identity);
+  d.name = device_text(cl, handle, CL_DEVICE_NAME);
+  d.vendor = device_text(cl, handle, CL_DEVICE_VENDOR);
+  d.platform = platform_text(cl, platform, CL_PLATFORM_VERSION);
+  d.backend = "opencl";
+  d.device_class = class_of(type);
+  d.compute_units = device_value<cl_uint>(cl, handle, CL_DEVICE_MAX_COMPUTE_UNITS, 1);
+  d.max_dimensions =
+      std::min(3U, device_value<cl_uint>(cl, handle, CL_DEVICE_MAX_WORK_ITEM_DIMENSIONS, 1));
+  d.max_work_group = device_value<std::size_t>(cl, handle, CL_DEVICE_MAX_WORK_GROUP_SIZE, 1);
+  std::size_t sizes[16] = {};
+  if (cl.GetDeviceInfo(handle, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof sizes, sizes, nullptr) ==
+      CL_SUCCESS) {
+    std::copy_n(sizes, d.max_dimensions, d.max_work_sizes);
+  }
+  d.memory = device_value<cl_ulong>(cl, handle, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
+  d.max_allocation = device_value<cl_ulong>(cl, handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 0);
+  // Only of CPUs: with other devices memory in use by both must be mapped and unmapped for each
+  // task, which costs more than a copy of what tasks have.
+  d.shares_host_memory = (type & CL_DEVICE_TYPE_CPU) != 0;
+  // A CPU's device with several tasks has a next one when one ends; a GPU overlaps copies too.
+  d.queue_depth = d.device_class == DeviceClass::kCpu ? 4 : 16;
+  alignment = std::max<Bytes>(
+      1, device_value<cl_uint>(cl, handle, CL_DEVICE_MEM_BASE_ADDR_ALIGN, 1024) / 8);
+  driver = fmt::format("{}; {}; {}; {}", d.vendor, d.platform,
+                       device_text(cl, handle, CL_DEVICE_VERSION),
+                       device_text(cl, handle, CL_DRIVER_VERSION));
+  create_with_il = il_function(cl, platform, handle);
+}
+
+Queue& Device::least_busy_queue() {
+  Queue* best = queues.data();
+  for (Queue& queue : queues) {
+    if (queue.works.load(std::memory_order_relaxed) < best->works.load(std::memory_order_relaxed)) {
+      best = &queue;
+    }
+  }
+  best->works.fetch_add(1, std::memory_order_relaxed);
+  return *best;
+}
+
+// Kernels may read a buffer as vectors, which code for CPUs takes to be aligned as memory of the
+// device's own is.
+bool Device::may_use_in_place(const void* host) const {
+  return description.shares_host_memory && host != nullptr &&
+         reinterpret_cast<std::uintptr_t>(host) % alignment == 0;
+}
+
+std::unique_ptr<Buffer> Buffer::make(Device& device, Bytes size, void* host, Outcome* outcome) {
+  const bool in_place = device.may_use_in_place(host);
+  cl_int error = CL_SUCCESS;
+  const cl_mem_flags flags =
+      CL_MEM_READ_WRITE | (in_place ? cl_mem_flags{CL_MEM_USE_HOST_PTR} : 0);
+  const cl_mem handle =
+      device.cl.CreateBuffer(device.context, flags, size, in_place ? host : nullptr, &error);
+  if (handle == nullptr) {
+    *outcome = failed(Failure::kDeviceMemory,
+                      fmt::format("{} has no memory for a buffer of {} bytes ({} of {}): {}",
+                                  device.description.name, size, device.description.max_allocation,
+                                  device.description.memory, name_of_error(error)));
+    return nullptr;
+  }
+  return std::make_unique<Buffer>(device, handle, size, in_place);
+}
+
+}  // namespace amasia::devices::opencl

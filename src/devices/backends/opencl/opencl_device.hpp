@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// One OpenCL device, what is loaded on it, and works under way.
+//
+// Who guards what
+//   Device        its members are set before it is used, and then constant, but for
+//     clock       by clock_mutex
+//     Queue.works atomic: a hint for choosing a queue, nothing depends on it
+//   Kernel.idle   by its mutex: clSetKernelArg and the launch of one kernel object may not overlap
+//                 with those of another thread, so each launch has an object of its own
+//   Flight        one owner at a time: submit(), then the driver's call-back
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "devices/backends/backend.hpp"
+#include "devices/backends/device_clock.hpp"
+#include "devices/backends/opencl/opencl_library.hpp"
+#include "devices/backends/program_cache.hpp"
+#include "os/os.hpp"
+
+namespace amasia::devices::opencl {
+
+// Queues run their commands in order; works on different queues overlap where the device can.
+inline constexpr std::size_t kQueues = 4;
+
+struct Queue {
+  cl_command_queue handle = nullptr;
+  std::atomic<std::uint32_t> works{0};  // relaxed: a hint
+};
+
+class Device {
+ public:
+  // Takes the device into use: a context of its own and the queues.
+  static Result<std::unique_ptr<Device>> open(const Library& library, cl_platform_id platform,
+                                              cl_device_id device, std::string identity);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  Queue& least_busy_queue();
+  bool may_use_in_place(const void* host) const;
+
+  const Library& cl;
+  const cl_platform_id platform;
+  const cl_device_id handle;
+  cl_context context = nullptr;
+  std::array<Queue, kQueues> queues;
+  DeviceDescription description;
+  std::string driver;       // all that makes its binaries differ from those of another driver
+  Bytes alignment = 1;      // of sub-buffers, and of host memory that is used in place
+  decltype(&::clCreateProgramWithIL) create_with_il = nullptr;  // nullptr: takes no SPIR-V
+
+  os::Mutex clock_mutex;
+  DeviceClock clock AMASIA_GUARDED_BY(clock_mutex);
+
+ private:
+  Device(const Library& library, cl_platform_id of, cl_device_id device)
+      : cl(library), platform(of), handle(device) {}
+  void describe(std::string identity);
+};
+
+// Text that the driver gives of a device or platform; "" where it gives none.
+std::string device_text(const Library& cl, cl_device_id device, cl_device_info what);
+std::string platform_text(const Library& cl, cl_platform_id platform, cl_platform_info what);
+
+// A program, built for one device.
+class Program {
+ public:
+  // Builds it, or takes it from the cache and puts it there. nullptr: *outcome says why.
+  static std::shared_ptr<Program> build(Device& device, const ProgramCode& code,
+                                        ProgramCache& cache, Outcome* outcome);
+  Program(Device& device, cl_program handle) : device_(device), handle_(handle) {}
+  ~Program() { device_.cl.ReleaseProgram(handle_); }
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+  cl_program handle() const { return handle_; }
+
+ private:
+  Device& device_;
+  cl_program handle_;
+};
+
+class Kernel final : public LoadedKernel {
+ public:
+  // nullptr: *outcome says why.
+  static std::unique_ptr<Kernel> make(Device& device, std::shared_ptr<Program> program,
+                                      const std::string& name, std::size_t argument_count,
+                                      Outcome* outcome);
+  Kernel(Device& device, std::shared_ptr<Program> program, std::string name, std::size_t arguments)
+      : device_(device),
+        program_(std::move(program)),
+        name_(std::move(name)),
+        arguments_(arguments) {}
+  ~Kernel() override;
+
+  // A kernel object that no one else uses, until it is given back; nullptr: *error is set.
+  cl_kernel take(cl_int* error);
+  void give_back(cl_kernel kernel);
+  const std::string& name() const { return name_; }
+  std::size_t arguments() const { return arguments_; }
+
+ private:
+  Device& device_;
+  std::shared_ptr<Program> program_;
+  std::string name_;
+  std::size_t arguments_;
+  os::Mutex mutex_;
+  std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
+};
+
+class Buffer final : public DeviceBuffer {
+ public:
+  static std::unique_ptr<Buffer> make(Device& device, Bytes size, void* host, Outcome* outcome);
+  Buffer(Device& device, cl_mem handle, Bytes size, bool in_place)
+      : device_(device), handle_(handle), size_(size), in_place_(in_place) {}
+  ~Buffer() override { device_.cl.ReleaseMemObject(handle_); }
+  cl_mem handle() const { return handle_; }
+  Bytes size() const { return size_; }
+  // It is the host's memory: there is nothing to copy.
+  bool in_place() const { return in_place_; }
+
+ private:
+  Device& device_;
+  cl_mem handle_;
+  Bytes size_;
+  bool in_place_;
+};
+
+// Enqueues the work and arranges that `completion` is told of its end.
+void fly(Device& device, const Work& work, Completion& completion);
+
+// How an error of the driver is told to the client.
+Outcome failed(Failure failure, std::string message);
+Outcome failed_launch(cl_int error, const Kernel& kernel);
+
+}  // namespace amasia::devices::opencl

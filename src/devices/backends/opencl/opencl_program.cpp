@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// Programs and kernels: building, the cache, the compiler's log.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "devices/backends/opencl/opencl_device.hpp"
+
+namespace amasia::devices::opencl {
+namespace {
+
+struct Created {
+  cl_program handle = nullptr;
+  cl_int error = CL_SUCCESS;
+};
+
+Created from_binary(Device& device, const std::string& binary) {
+  Created created;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(binary.data());
+  const std::size_t size = binary.size();
+  cl_int status = CL_SUCCESS;
+  created.handle = device.cl.CreateProgramWithBinary(device.context, 1, &device.handle, &size,
+                                                     &bytes, &status, &created.error);
+  return created;
+}
+
+// The names of a list "a;b;c" are those of `code`, or of the path where that is empty.
+Created from_built_in(Device& device, const ProgramCode& code) {
+  Created created;
+  const std::string& names = code.code.empty() ? code.path : code.code;
+  created.handle = device.cl.CreateProgramWithBuiltInKernels(
+      device.context, 1, &device.handle, names.c_str(), &created.error);
+  return created;
+}
+
+Created create(Device& device, const ProgramCode& code) {
+  Created created;
+  switch (code.kind) {
+    case ProgramKind::kSource: {
+      const char* text = code.code.data();
+      const std::size_t size = code.code.size();
+      created.handle = device.cl.CreateProgramWithSource(device.context, 1, &text, &size,
+                                                         &created.error);
+      break;
+    }
+    case ProgramKind::kSpirv:
+      created.handle = device.create_with_il(device.context, code.code.data(), code.code.size(),
+                                             &created.error);
+      break;
+    case ProgramKind::kBinary:
+      return from_binary(device, code.code);
+    case ProgramKind::kBuiltIn:
+      return from_built_in(device, code);
+    default:
+      created.error = CL_INVALID_VALUE;
+  }
+  return created;
+}
+
+cl_int build(Device& device, cl_program program, const std::string& options) {
+  return device.cl.BuildProgram(program, 1, &device.handle, options.c_str(), nullptr, nullptr);
+}
+
+std::string build_log(Device& device, cl_program program) {
+  std::size_t size = 0;
+  const auto& cl = device.cl;
+  if (cl.GetProgramBuildInfo(program, device.handle, CL_PROGRAM_BUILD_LOG, 0, nullptr, &size) !=
+          CL_SUCCESS ||
+      size <= 1) {
+    return "";
+  }
+  std::string log(size, '\0');
+  cl.GetProgramBuildInfo(program, device.handle, CL_PROGRAM_BUILD_LOG, size, log.data(), nullptr);
+  log.resize(size - 1);
+  return log;
+}
+
+std::string binary_of(Device& device, cl_program program) {
+  std::size_t size = 0;
+  if (device.cl.GetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, nullptr) !=
+          CL_SUCCESS ||
+      size == 0) {
+    return "";
+  }
+  std::string binary(size, '\0');
+  char* bytes = binary.data();
+  const cl_int error =
+      device.cl.GetProgramInfo(program, CL_PROGRAM_BINARIES, sizeof bytes, &bytes, nullptr);
+  return error == CL_SUCCESS ? binary : "";
+}
+
+ProgramKey key_for(const Device& device, const ProgramCode& code) {
+  return {"opencl", device.description.name, device.driver, code.kind, code.options, code.code};
+}
+
+std::string title(const ProgramCode& code) {
+  return code.path.empty() ? std::string("the program") : "the program '" + code.path + "'";
+}
+
+// Whether the back end can load such programs on the device; *outcome says why not.
+bool takes(const Device& device, const ProgramCode& code, Outcome* outcome) {
+  const char* why = nullptr;
+  switch (code.kind) {
+    case ProgramKind::kSource:
+    case ProgramKind::kBinary:
+    case ProgramKind::kBuiltIn:
+      return true;
+    case ProgramKind::kSpirv:
+      if (device.create_with_il != nullptr) return true;
+      why = "its driver takes no SPIR-V";
+      break;
+    default:
+      why = "OpenCL takes OpenCL C, SPIR-V, its own binaries and built-in kernels";
+  }
+  *outcome = failed(Failure::kUnsupported, fmt::format("{} cannot load {}: {}",
+                                                       device.description.name, title(code), why));
+  return false;
+}
+
+}  // namespace
+
+Outcome failed(Failure failure, std::string message) {
+  Outcome outcome;
+  outcome.failure = failure;
+  outcome.message = std::move(message);
+  return outcome;
+}
+
+std::shared_ptr<Program> Program::build(Device& device, const ProgramCode& code,
+                                        ProgramCache& cache, Outcome* outcome) {
+  if (!takes(device, code, outcome)) return nullptr;
+  const bool cached = (code.kind == ProgramKind::kSource || code.kind == ProgramKind::kSpirv) &&
+                      is_self_contained(code);
+  const ProgramKey key = cached ? key_for(device, code) : ProgramKey{};
+  if (cached) {
+    if (const auto binary = cache.find(key)) {
+      const Created created = from_binary(device, *binary);
+      if (created.handle != nullptr && created.error == CL_SUCCESS &&
+          opencl::build(device, created.handle, code.options) == CL_SUCCESS) {
+        return std::make_shared<Program>(device, created.handle);
+      }
+      // A driver that was changed without a new version: built again, and stored over the old one.
+      if (created.handle != nullptr) device.cl.ReleaseProgram(created.handle);
+    }
+  }
+  const Created created = create(device, code);
+  if (created.handle == nullptr || created.error != CL_SUCCESS) {
+    *outcome = failed(Failure::kBuild, fmt::format("{} is not taken by {}: {}", title(code),
+                                                   device.description.name,
+                                                   name_of_error(created.error)));
+    if (created.handle != nullptr) device.cl.ReleaseProgram(created.handle);
+    return nullptr;
+  }
+  auto program = std::make_shared<Program>(device, created.handle);
+  const cl_int error = opencl::build(device, program->handle(), code.options);
+  if (error != CL_SUCCESS) {
+    *outcome = failed(Failure::kBuild,
+                      fmt::format("{} does not build for {} with the options '{}' ({})\n{}",
+                                  title(code), device.description.name, code.options,
+                                  name_of_error(error), build_log(device, program->handle())));
+    return nullptr;
+  }
+  if (cached) cache.store(key, binary_of(device, program->handle()));
+  return program;
+}
+
+std::unique_ptr<Kernel> Kernel::make(Device& device, std::shared_ptr<Program> program,
+                                     const std::string& name, std::size_t argument_count,
+                                     Outcome* outcome) {
+  auto kernel = std::make_unique<Kernel>(device, std::move(program), name, argument_count);
+  cl_int error = CL_SUCCESS;
+  const cl_kernel first = kernel->take(&error);
+  if (first == nullptr) {
+    *outcome = error == CL_INVALID_KERNEL_NAME
+                   ? failed(Failure::kNoKernel,
+                            fmt::format("the program has no kernel '{}' for {}", name,
+                                        device.description.name))
+                   : failed(Failure::kDevice, fmt::format("cannot make the kernel '{}': {}", name,
+                                                          name_of_error(error)));
+    return nullptr;
+  }
+  cl_uint has = 0;
+  error = device.cl.GetKernelInfo(first, CL_KERNEL_NUM_ARGS, sizeof has, &has, nullptr);
+  kernel->give_back(first);
+  if (error == CL_SUCCESS && has != argument_count) {
+    *outcome = failed(Failure::kArguments,
+                      fmt::format("the kernel '{}' takes {} arguments, not {}", name, has,
+                                  argument_count));
+    return nullptr;
+  }
+  return kernel;
+}
+
+Kernel::~Kernel() {
+  for (const cl_kernel kernel : idle_) device_.cl.ReleaseKernel(kernel);
+}
+
+cl_kernel Kernel::take(cl_int* error) {
+  {
+    const os::MutexLock lock(mutex_);
+    if (!idle_.empty()) {
+      const cl_kernel kernel = idle_.back();
+      idle_.pop_back();
+      return kernel;
+    }
+  }
+  return device_.cl.CreateKernel(program_->handle(), name_.c_str(), error);
+}
+
+void Kernel::give_back(cl_kernel kernel) {
+  const os::MutexLock lock(mutex_);
+  idle_.push_back(kernel);
+}
+
+}  // namespace amasia::devices::opencl
