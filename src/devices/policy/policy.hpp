@@ -4,6 +4,7 @@
 //
 // operation      called by the daemon's state when                       effect
 // add_device     a client announces a device not known yet               may be chosen from now on
+// can_run        before put: an error goes to the client, the task fails  none
 // put            a task is ready; all of `allowed` is known already       queued
 // next           after puts and finishes, again until it says nothing    one task leaves the queue
 // finish         a granted task has ended, or its client has gone        its share is free again
@@ -24,6 +25,8 @@
 
 #include "devices/ids.hpp"
 
+struct amasia_device_policy;
+
 namespace amasia::devices {
 
 // A buffer argument that stays on devices between tasks, or the part of it that the task uses.
@@ -35,14 +38,14 @@ struct TaskArgument {
 
 struct TaskDescription {
   TaskKey key;
-  DeviceSet allowed = 0;    // devices that its client has, of the classes that it may run on
-  DeviceSet preferred = 0;  // part of `allowed`: favoured class; 0: no preference
+  DeviceSet allowed = 0;         // devices that its client has, of the classes that it may run on
+  DeviceSet preferred = 0;       // part of `allowed`: favoured class; 0: no preference
   std::int32_t priority = 0;     // larger is sooner
   std::uint64_t kernel = 0;      // equal for tasks of the same kernel code, also of other clients
   std::uint64_t work_items = 0;  // global size
   Bytes temporary = 0;           // bytes of arguments that live on the device for this task only
   std::vector<TaskArgument> resident;
-  Nanos put_at = 0;              // CLOCK_MONOTONIC
+  Nanos put_at = 0;  // CLOCK_MONOTONIC
 };
 
 // A copy of a resident buffer that has to leave a device before a task is started there.
@@ -67,9 +70,9 @@ struct TaskEnd {
   TaskKey task;
   DeviceId device;
   bool succeeded = true;
-  Nanos run_time = 0;    // of the kernel alone; 0: not known
+  Nanos run_time = 0;  // of the kernel alone; 0: not known
   Nanos copy_time = 0;
-  Nanos held_time = 0;   // from grant to finish, by the daemon's clock
+  Nanos held_time = 0;  // from grant to finish, by the daemon's clock
 };
 
 class Policy {
@@ -79,6 +82,9 @@ class Policy {
   virtual void add_client(ClientId client, double weight) = 0;
   virtual void remove_client(ClientId client) = 0;  // its tasks and buffers are gone already
   virtual void add_device(DeviceId device, const DeviceDescription& description) = 0;
+  // Whether the task could ever start: memory, quotas, devices. An error is a sentence for the
+  // user.
+  virtual Status can_run(const TaskDescription&) const { return base::ok(); }
   virtual void put(TaskDescription task) = 0;
   virtual Decision next(Nanos now) = 0;
   virtual void finish(const TaskEnd& end) = 0;
@@ -90,9 +96,27 @@ class Policy {
   // When `next` may have another answer although nothing happens meanwhile (delay scheduling,
   // ageing); negative: never.
   virtual Nanos ask_again_at() const { return -1; }
+  // What a plug-in did wrong, so that another policy took its place; "" if nothing. For the log.
+  virtual std::string complaint() const { return {}; }
 };
 
-// By name ("fifo", …), with settings as the policy documents them; an error names what is allowed.
+// `name`: names of parts, an order, a placement, an eviction and a fairness, in any order, with '+'
+// or ',' between them; what is not named is the default ("fifo", "priority+earliest-finish+cost").
+// `settings`: KEY=VALUE with ',' between them. An error names what is allowed.
+// docs/device_policies.md
 Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_view settings);
+
+// The same with an order and a placement of a plug-in's (include/amasia/device_policy.h): the table
+// that its entry point returned, which outlives the policy. `options` is handed to its init.
+Result<std::unique_ptr<Policy>> make_policy_of(const amasia_device_policy& plugin,
+                                               std::string_view options, std::string_view name,
+                                               std::string_view settings);
+
+// What there is to name, for `amasia devices policies` and documentation.
+struct PolicyPart {
+  std::string_view kind, name, description;
+  bool is_default = false;
+};
+std::span<const PolicyPart> policy_parts();
 
 }  // namespace amasia::devices

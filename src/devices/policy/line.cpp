@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/policy/line.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace amasia::devices::policy {
+
+// One call of next().
+struct Line::Round {
+  const Sight& sight;
+  BusyUntil busy;
+  std::size_t left = kScanMax;
+  Nanos ask_at = -1;
+  std::optional<Choice> choice;
+  // Tasks that did not fit, though a device of theirs had room for some task.
+  std::vector<std::pair<Waiting*, DeviceSet>> passed_over;
+};
+
+void Line::set_weight(ClientId client, double weight) {
+  if (fairness_.charge != nullptr) groups_[client].weight = weight;
+}
+
+void Line::remove_client(ClientId client) {
+  if (fairness_.charge != nullptr) groups_.erase(client);
+}
+
+void Line::put(const TaskDescription& task, DeviceSet possible) {
+  const ClientId id = group_of(task.key.client);
+  Group& group = groups_[id];
+  if (group.waiting == 0) group.time = std::max(group.time, time_);
+  const Rank rank{order_.key(task, settings_.ageing), sequence_++};
+  group.lanes[possible].emplace(rank, Waiting{task});
+  ++group.waiting;
+  places_[task.key] = {id, possible, rank};
+}
+
+void Line::remove(TaskKey key) {
+  const auto place = places_.find(key);
+  AMASIA_CHECK(place != places_.end(), "only a task that was put can leave the line");
+  Group& group = groups_[place->second.group];
+  const auto lane = group.lanes.find(place->second.lane);
+  const auto waiting = lane->second.find(place->second.rank);
+  if (waiting->second.reserved) reserved_ &= ~set_of(*waiting->second.reserved);
+  lane->second.erase(waiting);
+  // An empty lane stays only where another is unlikely: few sets of devices are ever asked for.
+  if (lane->second.empty()) group.lanes.erase(lane);
+  --group.waiting;
+  places_.erase(place);
+}
+
+double Line::charge(const TaskDescription& task, double ran, const DeviceTerms& terms) const {
+  return fairness_.charge == nullptr ? 0 : fairness_.charge(ran, share_of(task, terms));
+}
+
+std::optional<Choice> Line::next(const Sight& sight) {
+  Round round{sight, sight.busy};
+  std::vector<std::pair<double, ClientId>> turns;
+  for (const auto& [id, group] : groups_) {
+    const bool may = fairness_.charge == nullptr || sight.ledger.within_quota(id);
+    if (group.waiting > 0 && may) turns.emplace_back(group.time, id);
+  }
+  std::sort(turns.begin(), turns.end());
+  ask_at_ = -1;
+  for (const auto& [time, id] : turns) {
+    Group& group = groups_[id];
+    // Every client is looked at, however long the lines of those before it are.
+    round.left = std::max<std::size_t>(kScanMax / turns.size(), 8);
+    if (!scan_group(group, round)) continue;
+    time_ = std::max(time_, group.time);
+    note_overtakes(round);
+    return round.choice;
+  }
+  ask_at_ = round.ask_at;
+  return std::nullopt;
+}
+
+// The lanes' tasks merged by rank.
+bool Line::scan_group(Group& group, Round& round) {
+  struct Cursor {
+    Lane::iterator at, end;
+    DeviceSet possible;
+  };
+  std::vector<Cursor> cursors;
+  for (auto& [possible, lane] : group.lanes) {
+    if ((possible & round.sight.ledger.open()) == 0) continue;
+    cursors.push_back({lane.begin(), lane.end(), possible});
+  }
+  while (!cursors.empty() && round.left > 0) {
+    const auto first = std::min_element(
+        cursors.begin(), cursors.end(),
+        [](const Cursor& a, const Cursor& b) { return a.at->first < b.at->first; });
+    --round.left;
+    if (consider(first->at->second, first->possible, round)) return true;
+    if (++first->at == first->end) cursors.erase(first);
+  }
+  return false;
+}
+
+bool Line::consider(Waiting& waiting, DeviceSet possible, Round& round) {
+  const Ledger& ledger = round.sight.ledger;
+  DeviceSet usable = possible & ~reserved_;
+  if (waiting.reserved) usable = set_of(*waiting.reserved);
+  DeviceSet fitting = 0;
+  for (DeviceSet rest = usable & ledger.open(); rest != 0; rest &= rest - 1) {
+    const DeviceId id(static_cast<std::uint16_t>(std::countr_zero(rest)));
+    if (ledger.fits(waiting.task, id)) fitting |= set_of(id);
+  }
+  if (fitting == 0) {
+    if (order_.reserves && !waiting.reserved && ledger.within_quota(waiting.task.key.client)) {
+      round.passed_over.emplace_back(&waiting, possible);
+    }
+    return false;
+  }
+  // A soft wish: devices of the favoured class while one of them has room.
+  const bool favoured = (fitting & waiting.task.preferred) != 0;
+  if (favoured) fitting &= waiting.task.preferred;
+  const DeviceSet eligible = favoured ? usable & waiting.task.preferred : usable;
+  const PlacementAnswer answer =
+      placement_->choose({waiting.task, fitting, eligible, ledger, round.sight.estimates,
+                          round.sight.now, waiting.waits_since, round.busy});
+  if (!answer.device) {
+    if (answer.ask_at >= 0 && (round.ask_at < 0 || answer.ask_at < round.ask_at)) {
+      round.ask_at = answer.ask_at;
+    }
+    return false;
+  }
+  AMASIA_CHECK(contains(fitting, *answer.device), "a placement answers with a device that fits");
+  round.choice = Choice{waiting.task.key, *answer.device};
+  const double known =
+      static_cast<double>(round.sight.estimates.run_anywhere(waiting.task, *answer.device)
+                              .value_or(static_cast<Nanos>(typical_)));
+  const DeviceTerms& terms = ledger.device(*answer.device).terms;
+  chosen_ = {waiting.task.key, Charged{charge(waiting.task, known, terms), terms}};
+  return true;
+}
+
+void Line::note_overtakes(Round& round) {
+  for (auto& [waiting, possible] : round.passed_over) {
+    if (!contains(possible, round.choice->device)) continue;
+    if (++waiting->overtaken <= settings_.overtakes_max) continue;
+    reserve(*waiting, possible, round.sight.ledger);
+  }
+}
+
+// The device that has least in flight, of those not reserved: it will soonest be empty enough.
+void Line::reserve(Waiting& waiting, DeviceSet possible, const Ledger& ledger) {
+  for (DeviceSet rest = possible & ~reserved_; rest != 0; rest &= rest - 1) {
+    const DeviceId id(static_cast<std::uint16_t>(std::countr_zero(rest)));
+    if (!waiting.reserved ||
+        ledger.device(id).in_flight < ledger.device(*waiting.reserved).in_flight) {
+      waiting.reserved = id;
+    }
+  }
+  if (waiting.reserved) reserved_ |= set_of(*waiting.reserved);
+}
+
+void Line::started(const TaskDescription& task, DeviceId device) {
+  placement_->started(task, device);
+  AMASIA_CHECK(chosen_ && chosen_->first == task.key, "what starts is what was chosen");
+  Group& group = groups_[group_of(task.key.client)];
+  group.time += chosen_->second.amount / group.weight;
+  charged_[task.key] = chosen_->second;
+  chosen_.reset();
+}
+
+void Line::ended(const TaskDescription& task, const TaskEnd& end) {
+  placement_->ended(task, end.device);
+  const auto charged = charged_.find(task.key);
+  if (charged == charged_.end()) return;
+  // By the daemon's clock where the client does not say how long it ran.
+  const double ran = static_cast<double>(end.run_time > 0 ? end.run_time : end.held_time);
+  const double really = charge(task, ran, charged->second.terms);
+  if (ran > 0) typical_ += (ran - typical_) / 16;
+  const auto group = groups_.find(group_of(task.key.client));
+  if (group != groups_.end()) {
+    group->second.time += (really - charged->second.amount) / group->second.weight;
+  }
+  charged_.erase(charged);
+}
+
+}  // namespace amasia::devices::policy

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/policy/scheduler.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace amasia::devices::policy {
+
+void Scheduler::add_client(ClientId client, double weight) {
+  ClientTerms terms = parts_.quota;
+  terms.weight = weight;
+  ledger_.set_client(client, terms);
+  weights_[client] = weight;
+  parts_.chooser->set_weight(client, weight);
+}
+
+void Scheduler::remove_client(ClientId client) {
+  std::vector<TaskKey> left;
+  for (const auto& [key, task] : queued_) {
+    if (key.client == client) left.push_back(key);
+  }
+  for (const auto& [key, flight] : flights_) {
+    if (key.client == client) left.push_back(key);
+  }
+  for (const TaskKey key : left) cancel(key);
+  for (std::uint16_t i = 0; i < leaving_.size(); ++i) {
+    for (std::size_t j = leaving_[i].size(); j-- > 0;) {
+      const auto at = leaving_[i].begin() + static_cast<std::ptrdiff_t>(j);
+      if (at->buffer.client == client) gone(DeviceId(i), at);
+    }
+  }
+  ledger_.remove_client(client);
+  weights_.erase(client);
+  parts_.chooser->remove_client(client);
+}
+
+void Scheduler::add_device(DeviceId device, const DeviceDescription& description) {
+  AMASIA_CHECK(device.value == ledger_.devices(),
+               "devices are added in the order of their numbers");
+  const DeviceTerms terms = terms_of(description);
+  ledger_.add_device(terms);
+  estimates_.add_device(terms);
+  leaving_.emplace_back();
+  devices_.push_back(description);
+  parts_.chooser->add_device(device, description);
+}
+
+Status Scheduler::can_run(const TaskDescription& task) const {
+  if (ledger_.possible(task) != 0) return base::ok();
+  if ((task.allowed & ledger_.all_devices()) == 0) {
+    return Error{"no device of the classes asked for can run the task", 0};
+  }
+  Bytes needs = task.temporary, has = 0;
+  for (const TaskArgument& argument : task.resident) {
+    needs = argument.size > UINT64_MAX - needs ? UINT64_MAX : needs + argument.size;
+  }
+  for (std::uint16_t i = 0; i < ledger_.devices(); ++i) {
+    if (!contains(task.allowed, DeviceId(i))) continue;
+    has = std::max(has, ledger_.device(DeviceId(i)).terms.memory);
+  }
+  if (needs <= has) {
+    return Error{fmt::format("the task needs {} on a device; the daemon grants a client {}",
+                             base::volume_text(needs), base::volume_text(parts_.quota.bytes_max)),
+                 0};
+  }
+  return Error{fmt::format("the task needs {}; the largest device that it may run on has {}",
+                           base::volume_text(needs), base::volume_text(has)),
+               0};
+}
+
+void Scheduler::want(const TaskDescription& task, int by) {
+  for (const TaskArgument& argument : task.resident) {
+    if (!reads(argument.access)) continue;
+    const BufferKey key{task.key.client, argument.buffer};
+    std::uint32_t& count = wanted_[key];
+    count += static_cast<std::uint32_t>(by);
+    if (count == 0) wanted_.erase(key);
+  }
+}
+
+bool Scheduler::is_wanted(const void* self, BufferKey buffer) {
+  return static_cast<const Scheduler*>(self)->wanted_.contains(buffer);
+}
+
+void Scheduler::put(TaskDescription task) {
+  const DeviceSet possible = ledger_.possible(task);
+  AMASIA_CHECK(possible != 0, "a task that can run nowhere is refused, not put");
+  AMASIA_CHECK(!queued_.contains(task.key) && !flights_.contains(task.key), "a task is put once");
+  want(task, 1);
+  parts_.chooser->put(task, possible);
+  queued_.emplace(task.key, std::move(task));
+}
+
+bool Scheduler::allowed(const Choice& choice) const {
+  const auto task = queued_.find(choice.task);
+  return task != queued_.end() && choice.device.value < ledger_.devices() &&
+         contains(ledger_.possible(task->second), choice.device) &&
+         ledger_.fits(task->second, choice.device);
+}
+
+// A plug-in may be wrong; the tasks in its line still have to run.
+void Scheduler::dismiss_chooser(std::string why) {
+  AMASIA_CHECK(parts_.reserve != nullptr, "our own choosers keep to the rules");
+  complaint_ = std::move(why);
+  parts_.chooser = std::move(parts_.reserve);
+  for (std::uint16_t i = 0; i < devices_.size(); ++i) {
+    parts_.chooser->add_device(DeviceId(i), devices_[i]);
+  }
+  for (const auto& [client, weight] : weights_) parts_.chooser->set_weight(client, weight);
+  std::vector<const TaskDescription*> tasks;
+  for (const auto& [key, task] : queued_) tasks.push_back(&task);
+  std::sort(tasks.begin(), tasks.end(), [](const auto* a, const auto* b) {
+    return std::pair(a->put_at, a->key) < std::pair(b->put_at, b->key);
+  });
+  for (const TaskDescription* task : tasks) {
+    parts_.chooser->put(*task, ledger_.possible(*task));
+  }
+}
+
+Decision Scheduler::next(Nanos now) {
+  if (!ready_.empty()) {
+    Flight& flight = flights_.at(ready_.front());
+    ready_.pop_front();
+    return {grant(flight), {}};
+  }
+  if (queued_.empty() || ledger_.open() == 0) return {};
+  const Sight sight{ledger_, estimates_, busy_, now};
+  const auto choice = parts_.chooser->next(sight);
+  if (!choice) {
+    const bool stuck = flights_.empty() && parts_.chooser->ask_again_at() < 0;
+    if (!stuck || parts_.reserve == nullptr) return {};
+    dismiss_chooser(
+        fmt::format("the policy '{}' chose none of {} queued tasks although nothing runs; 'fifo' "
+                    "goes on in its "
+                    "place",
+                    parts_.name, queued_.size()));
+    return next(now);
+  }
+  if (!allowed(*choice)) {
+    dismiss_chooser(fmt::format(
+        "the policy '{}' chose task {} of client {} for device {}, where it cannot start now; "
+        "'fifo' "
+        "goes on in its place",
+        parts_.name, choice->task.task, choice->task.client.value, choice->device.value));
+    return next(now);
+  }
+  return start(*choice, now);
+}
+
+Decision Scheduler::start(const Choice& choice, Nanos now) {
+  const DeviceId id = choice.device;
+  Flight flight{std::move(queued_.find(choice.task)->second), id};
+  queued_.erase(choice.task);
+  want(flight.task, -1);
+  const TaskDescription& task = flight.task;
+
+  Decision out;
+  for (const BufferKey& key :
+       victims(*parts_.eviction, ledger_, task, id, &Scheduler::is_wanted, this)) {
+    ledger_.drop(key, id);
+    leaving_[id.value].push_back({key, {}});
+    out.evictions.push_back({key, id});
+  }
+  if (ledger_.takes_memory(task, id)) {
+    for (Leaving& leaving : leaving_[id.value]) leaving.waiting.push_back(task.key);
+    flight.waits_for = leaving_[id.value].size();
+  }
+  flight.missing = ledger_.missing(task, id);
+  ledger_.start(task, id);
+  for (const TaskArgument& argument : task.resident) {
+    DeviceUse& device = ledger_.device_for_eviction(id);
+    Copy& copy = device.copies.at({task.key.client, argument.buffer});
+    // A copy that kernels write has to be brought back first.
+    const Nanos reload = estimates_.copy(copy.bytes, id) * (copy.dirty ? 2 : 1);
+    parts_.eviction->touch(copy, device, reload);
+  }
+  const double run = static_cast<double>(estimates_.run_anywhere(task, id).value_or(0));
+  flight.busy = static_cast<Nanos>(run * share_of(task, ledger_.device(id).terms));
+  busy_[id.value] = std::max(busy_[id.value], now) + flight.busy;
+  parts_.chooser->remove(task.key);
+  parts_.chooser->started(task, id);
+  AMASIA_CHECK(out.evictions.empty() || flight.waits_for > 0, "who evicts waits for the room");
+  if (flight.waits_for == 0) {
+    out.grant = grant(flight);
+  }
+  flights_.emplace(choice.task, std::move(flight));
+  return out;
+}
+
+Grant Scheduler::grant(Flight& flight) {
+  flight.granted = true;
+  ledger_.bring(flight.task, flight.device);
+  return {flight.task.key, flight.device};
+}
+
+void Scheduler::finish(const TaskEnd& end) {
+  const auto flight = flights_.find(end.task);
+  AMASIA_CHECK(flight != flights_.end(), "only a task that was granted can end");
+  estimates_.learn(flight->second.task, end, flight->second.missing);
+  land(flight, end);
+}
+
+void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator found,
+                     const TaskEnd& end) {
+  Flight flight = std::move(found->second);
+  flights_.erase(found);
+  if (flight.granted) {
+    ledger_.finish(flight.task, flight.device);
+  } else {
+    ledger_.withdraw(flight.task, flight.device);
+  }
+  Nanos& busy = busy_[flight.device.value];
+  // It took something else than was thought; and a device with nothing in flight is not busy.
+  if (end.run_time > 0 && flight.busy > 0) {
+    const double share = share_of(flight.task, ledger_.device(flight.device).terms);
+    busy += static_cast<Nanos>(static_cast<double>(end.run_time) * share) - flight.busy;
+  }
+  if (ledger_.device(flight.device).in_flight == 0) busy = 0;
+  parts_.chooser->ended(flight.task, end);
+}
+
+void Scheduler::cancel(TaskKey key) {
+  if (const auto queued = queued_.find(key); queued != queued_.end()) {
+    want(queued->second, -1);
+    parts_.chooser->remove(key);
+    queued_.erase(queued);
+    return;
+  }
+  const auto flight = flights_.find(key);
+  if (flight == flights_.end()) return;
+  std::erase(ready_, key);
+  for (Leaving& leaving : leaving_[flight->second.device.value]) std::erase(leaving.waiting, key);
+  land(flight, {key, flight->second.device, false});
+}
+
+void Scheduler::place(BufferKey buffer, DeviceId device, Bytes size) {
+  if (device.value < ledger_.devices()) ledger_.place(buffer, device, size);
+}
+
+void Scheduler::gone(DeviceId device, std::vector<Leaving>::iterator leaving) {
+  for (const TaskKey key : leaving->waiting) {
+    Flight& flight = flights_.at(key);
+    if (--flight.waits_for == 0) ready_.push_back(key);
+  }
+  leaving_[device.value].erase(leaving);
+}
+
+void Scheduler::drop(BufferKey buffer, DeviceId device) {
+  if (device.value >= ledger_.devices()) return;
+  auto& leaving = leaving_[device.value];
+  const auto found = std::find_if(leaving.begin(), leaving.end(),
+                                  [&](const Leaving& one) { return one.buffer == buffer; });
+  if (found != leaving.end()) {
+    gone(device, found);
+  } else {
+    ledger_.drop(buffer, device);
+  }
+}
+
+}  // namespace amasia::devices::policy
