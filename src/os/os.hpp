@@ -14,6 +14,7 @@
 #include "os/memory_map.hpp"
 #include "os/mutex.hpp"
 #include "os/network_namespace.hpp"
+#include "os/numa.hpp"
 #include "os/packet_socket.hpp"
 #include "os/perf.hpp"
 #include "os/path_socket.hpp"
