@@ -13,12 +13,10 @@ namespace {
 // A task that waits does others first while it has this much of its stack left.
 constexpr std::size_t kRoomToHelp = 64 * 1024;
 
-Worker& worker_of_task() {
-  Worker* const worker = this_worker();
-  if (worker == nullptr || worker->current == nullptr) {
-    throw std::logic_error("called outside of run(): there is no task that this could belong to");
-  }
-  return *worker;
+// Whether what waits may run the task on its own stack. Where that stops, all that is on it goes on
+// with a worker that serves the task's place: it must be that of the one who waits.
+bool may_help(const Worker& worker, const Task* task) {
+  return task->kind != Kind::kStrand && task->place == worker.here;
 }
 
 void adopt(Worker& worker, Task* task) {
@@ -84,6 +82,14 @@ class NotedWait {
 
 }  // namespace
 
+Worker& worker_of_task() {
+  Worker* const worker = this_worker();
+  if (worker == nullptr || worker->current == nullptr) {
+    throw std::logic_error("called outside of run(): there is no task that this could belong to");
+  }
+  return *worker;
+}
+
 void* allocate(std::size_t size) {
   if (!BlockCache::fits(size)) return ::operator new(size);
   const std::size_t index = BlockCache::index_of(size);
@@ -102,7 +108,14 @@ void spawn(Task* task) {
   Worker& worker = worker_of_task();
   adopt(worker, task);
   worker.deque.push(task);
-  worker.scheduler->announce_work();
+  worker.scheduler->announce_work(worker);
+}
+
+void spawn_at(Task* task, place at) {
+  task->place = at.record()->index;
+  Worker& worker = worker_of_task();
+  adopt(worker, task);
+  worker.scheduler->push(worker, task);
 }
 
 void spawn_awaiting(AwaitingTask* task) {
@@ -155,7 +168,7 @@ void wait(FutureState& state, const std::source_location& where) {
   while (!is_ready(state) && worker->strand->fiber.room() > kRoomToHelp) {
     Task* const task = worker->deque.pop();
     if (task == nullptr) break;
-    if (task->result != &state || task->scope != current->scope || task->kind == Kind::kStrand) {
+    if (task->result != &state || task->scope != current->scope || !may_help(*worker, task)) {
       worker->deque.push(task);
       break;
     }
@@ -198,7 +211,7 @@ bool run_own_tasks(Frame& frame) {
     if (worker->strand->fiber.room() <= kRoomToHelp) return false;
     Task* const task = worker->deque.pop();
     if (task == nullptr) return false;
-    if (task->scope != &frame.scope || task->kind == Kind::kStrand) {
+    if (task->scope != &frame.scope || !may_help(*worker, task)) {
       worker->deque.push(task);
       return false;
     }
@@ -284,7 +297,9 @@ void yield() {
   detail::Scheduler& scheduler = *worker.scheduler;
   if (worker.errands != nullptr) [[unlikely]]
     worker.errands->attend_between_tasks();
-  if (worker.deque.empty() && !scheduler.has_waiting()) return os::yield_core();
+  if (worker.deque.empty() && !worker.pushed_elsewhere && !scheduler.has_waiting(worker)) {
+    return os::yield_core();
+  }
   worker.strand->resume.scope = worker.current->scope;
   scheduler.suspend(
       [](void* what, detail::Strand* left) {

@@ -13,6 +13,11 @@
 // Before it waits, a task does what it waits for itself where that lies on top of its worker's
 // deque: the tasks of its own finish scope, or the one that makes its future. Only those: any other
 // task might wait for what the caller is to do next. And only while there is room on the stack.
+//
+// Where a worker looks (next_task, then search): its own deques along its pop path; the lines of
+// its places; the deques of others along its steal path. In between, now and then, at a line first,
+// so that what yielded comes to its turn; and at places that few workers serve as soon as it is
+// told that something was put there.
 #pragma once
 
 #include <array>
@@ -24,12 +29,15 @@
 
 #include "amasia/tasks.hpp"
 #include "base/base.hpp"
+#include "machine/machine.hpp"
 #include "os/os.hpp"
 #include "tasks/block_pool.hpp"
+#include "tasks/copiers.hpp"
 #include "tasks/deque.hpp"
 #include "tasks/errands.hpp"
 #include "tasks/fiber.hpp"
 #include "tasks/idle_workers.hpp"
+#include "tasks/place_queues.hpp"
 #include "tasks/scope.hpp"
 #include "tasks/stack_pool.hpp"
 #include "tasks/waiter_list.hpp"
@@ -74,7 +82,10 @@ struct alignas(64) Worker {
   Scheduler* const scheduler;
   const std::uint32_t id;
   Participation* current = nullptr;  // of what runs now
-  Deque<Task> deque;                 // others steal
+  std::uint32_t here = 0;            // the place of what runs now; as Task::place
+  bool pushed_elsewhere = false;     // some of `deques` are made
+  std::atomic<std::uint32_t> attention{0};  // any thread; bits of Attention
+  Deque<Task> deque;                        // at its home; others steal
   BlockCache blocks;
   Strand* strand = nullptr;
   Strand* spares = nullptr;
@@ -82,17 +93,38 @@ struct alignas(64) Worker {
   std::uint32_t looks = 0;
   std::uint32_t victim = 0;
   Errands* errands = nullptr;        // worker 0's, while modules are attached
+  std::uint32_t next_line = 0;
+  bool steals_first = false;
   AfterSwitch after;
   WorkerCounts counts;
-  std::unique_ptr<Fiber> home;       // the thread's own stack
-  std::atomic<bool> go_home{false};  // any thread
+  std::unique_ptr<Fiber> thread_stack;
   os::Thread thread;
+
+  // From here on written before workers start, but for what `deques` holds.
+  PlaceRecord* home = nullptr;
+  std::vector<PlaceRecord*> pop_path;
+  std::vector<PlaceRecord*> steal_path;
+  std::vector<PlaceRecord*> places;  // of both paths, each once, with the one of no place first
+  std::vector<std::unique_ptr<Deque<Task>>> deques;  // by place, where it is not the home
+  Task* root = nullptr;  // the next that it runs, and nobody else; run_root() gives it
+};
+
+// What a worker is to look at before its own tasks.
+enum Attention : std::uint32_t {
+  kGoHome = 1,  // the call of run() is over: back to its caller
+  kRoot = 2,    // Worker::root is there
+  kNarrow = 4,  // something was put at a place that not all workers serve
 };
 
 // Of the calling thread; nullptr: it is none's. Never inlined: a strand that was switched may go on
 // with another thread.
 Worker* this_worker() noexcept;
+// Of the calling task; std::logic_error: there is none.
+Worker& worker_of_task();
 WaiterList<Task>& waiters_of(FutureState& state) noexcept;
+
+// The platform that the options name: a file's, or the plain one. std::runtime_error.
+machine::Platform chosen_platform(const options& chosen);
 
 // Who waits for what, for reports of deadlocks; kept only where those are wanted.
 struct Wait {
@@ -109,20 +141,41 @@ class Scheduler {
 
   void run_root(const std::function<void()>& root);
   std::vector<worker_statistics> statistics() const;
+
+  // Before the first run_root() only, else std::logic_error.
+  PlaceRecord& add_place(const place_description& description);
+  // Records, of which the first stands for no place.
+  const std::vector<std::unique_ptr<PlaceRecord>>& places() const { return places_; }
+  const PlaceRecord& place_named(std::string_view name) const;
+  std::vector<unsigned> workers_at(const PlaceRecord& place) const;
+  Copiers& copiers() { return copiers_; }
+  bool started() const { return started_; }
+  // The finish scope of run() itself, for tasks that serve all.
+  void set_background(Scope* scope) { background_ = scope; }
+  Scope* background() const { return background_; }
   unsigned worker_count() const { return static_cast<unsigned>(workers_.size()); }
   bool detects_deadlock() const { return options_.detect_deadlock; }
 
   // Where others may take it from; any thread.
   void make_runnable(Task* task);
-  // At the end of the line for all.
+  // At the end of the line of its place.
   void put_last(Task* task);
-  bool has_waiting() const { return line_length_.load(std::memory_order_relaxed) != 0; }
-  // There is work that somebody asleep could take: called after it was made.
-  void announce_work() {
+  // Whether something waits in a line that the worker looks at.
+  bool has_waiting(const Worker& worker) const;
+  // The caller's worker; at the home of the worker if the task has no place.
+  void push(Worker& worker, Task* task) {
+    if (task->place != 0 && task->place != worker.home->index) [[unlikely]] {
+      return push_elsewhere(worker, task);
+    }
+    worker.deque.push(task);
+    announce_work(worker);
+  }
+  // Something was pushed at the worker's home.
+  void announce_work(const Worker& worker) {
     if (!has_barrier_) strong_fence();
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (idle_.any()) [[unlikely]]
-      idle_.wake_one(all_);
+      idle_.wake_one(worker.home->thieves);
   }
 
   // Stops the caller's strand, and does `act` once it has stopped. Returns when it is resumed.
@@ -143,17 +196,34 @@ class Scheduler {
   static void enter_strand(void* strand);
   static void enter_thread(void* worker);
   static void strong_fence();
+  // There is work that somebody asleep could take: called after it was made.
+  void announce_work(const WorkerSet& takers) {
+    if (!has_barrier_) strong_fence();
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (idle_.any()) [[unlikely]]
+      idle_.wake_one(takers);
+  }
+  void push_elsewhere(Worker& worker, Task* task);
+  void tell_takers(const PlaceRecord& place);
+  void set_up_places();
+  void set_up_paths();
+  void start();
   void loop();
   void perform_after_switch();
   Strand* take_strand(Worker& worker);
   void give_strand(Worker& worker, Strand* strand);
   Task* next_task(Worker& worker, Participation& own);
+  Task* attend(Worker& worker);
+  Task* pop(Worker& worker);
   Task* search(Worker& worker, Participation& own);
   Task* look_elsewhere(Worker& worker);
-  Task* take_waiting();
+  Task* take_waiting(Worker& worker);
   Task* steal(Worker& worker);
+  Task* steal_at(Worker& worker, PlaceRecord& place);
+  bool sees_work(const Worker& worker) const;
   bool has_work() const;
   Task* look_around(Worker& worker);
+  void pass_on(const Worker& worker);
   void rest(Worker& worker);
   void sleep(Worker& worker, Nanos most);
   void check_thread() const;
@@ -161,14 +231,19 @@ class Scheduler {
   void serve(Worker& worker);
 
   const options options_;
+  machine::Platform platform_;
   const bool has_barrier_;
   StackPool stacks_;
+  std::vector<std::unique_ptr<PlaceRecord>> places_;
   std::vector<std::unique_ptr<Worker>> workers_;
   IdleWorkers<> idle_;
-  WorkerSet all_;
   Scope base_;
+  Scope* background_ = nullptr;
+  Copiers copiers_;
+  bool started_ = false;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> busy_{false};  // run_root() is under way
+  std::atomic<std::uint64_t> in_lines_{0};  // tasks, of all places
 
   struct Attached {
     module* what;
@@ -179,10 +254,6 @@ class Scheduler {
   Errands errands_;
   std::atomic<std::int64_t> outstanding_{0};  // operations of modules: no deadlock while there are
 
-  os::Mutex line_mutex_;
-  Task* line_first_ AMASIA_GUARDED_BY(line_mutex_) = nullptr;
-  Task* line_last_ AMASIA_GUARDED_BY(line_mutex_) = nullptr;
-  std::atomic<std::uint64_t> line_length_{0};
 
   os::Mutex spares_mutex_;
   Strand* spares_ AMASIA_GUARDED_BY(spares_mutex_) = nullptr;
@@ -200,6 +271,7 @@ inline void execute(Worker& worker, Task* task) {
   if (worker.errands != nullptr) [[unlikely]]
     worker.errands->attend_between_tasks();
   worker.counts.run.add(1);
+  worker.here = task->place;
   const Scope* const scope = task->scope;
   const bool run = !scope->may_stop || !scope->stop.stop_requested();
   task->execute(task, run);

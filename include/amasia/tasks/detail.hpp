@@ -34,6 +34,7 @@ struct Task {
   Task* next = nullptr;           // of the list that it is in, if any
   FutureState* result = nullptr;  // what it makes ready, if anything
   Kind kind = Kind::kBody;
+  std::uint32_t place = 0;  // 0: none; else of a PlaceRecord
 };
 
 // The dependencies of a kAwaiting task.
@@ -83,6 +84,8 @@ AMASIA_TASKS_API void spawn(Task* task);
 AMASIA_TASKS_API void spawn_awaiting(AwaitingTask* task);
 // Runs the task once the state is ready, as spawn() otherwise.
 AMASIA_TASKS_API void spawn_when_ready(Task* task, FutureState* state);
+// The caller's finish scope is that of run() itself.
+AMASIA_TASKS_API void enter_run();
 // An exception that left a task's body.
 AMASIA_TASKS_API void fail(Scope* scope, std::exception_ptr error) noexcept;
 // Whether the caller's worker has nothing left that others could take.

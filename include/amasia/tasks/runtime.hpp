@@ -8,7 +8,12 @@
 namespace amasia::tasks {
 
 struct options {
-  unsigned workers = 0;  // 0: as many as the process may use cores
+  // 0: as many as the platform file has or, without one, as the process may use cores.
+  unsigned workers = 0;
+  // A file as `amasia machine` writes it (docs/platform.md): what places there are, and where
+  // workers look for tasks. "": the one that the variable AMASIA_TASKS_PLATFORM names, if any.
+  // What is wrong with it is thrown as std::runtime_error with file, line and field.
+  std::string platform = {};
   std::size_t stack_bytes = 256 * 1024;
   // When all workers sleep and tasks wait, which only another thread could end: says who waits for
   // what, and calls on_deadlock or, if there is none, aborts. In builds without NDEBUG.
@@ -48,10 +53,24 @@ class AMASIA_TASKS_API runtime {
   auto run(Body&& body, const where& at = where::current()) {
     using T = std::invoke_result_t<Body&>;
     if constexpr (std::is_void_v<T>) {
-      run_root([&] { finish(body, at); });
+      run_root([&] {
+        finish(
+            [&] {
+              detail::enter_run();
+              body();
+            },
+            at);
+      });
     } else {
       std::optional<T> result;
-      run_root([&] { finish([&] { result.emplace(body()); }, at); });
+      run_root([&] {
+        finish(
+            [&] {
+              detail::enter_run();
+              result.emplace(body());
+            },
+            at);
+      });
       return std::move(*result);
     }
   }

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where workers put tasks and look for them, and when they sleep.
+#include "tasks/scheduler.hpp"
+
+namespace amasia::tasks::detail {
+namespace {
+
+constexpr std::uint32_t kSearches = 24;      // before a worker goes to sleep
+constexpr std::uint32_t kLooksPerTurn = 61;  // at its own deques, to one at the lines of its places
+
+}  // namespace
+
+Task* Scheduler::next_task(Worker& worker, Participation& own) {
+  // Acquire: run_root() goes on with what the root task, perhaps on another worker, has written.
+  if (worker.attention.load(std::memory_order_acquire) != 0) [[unlikely]] {
+    if (Task* const task = attend(worker)) return task;
+    if ((worker.attention.load(std::memory_order_acquire) & kGoHome) != 0) return nullptr;
+  }
+  if (++worker.looks >= kLooksPerTurn) {
+    worker.looks = 0;
+    if (Task* const task = take_waiting(worker)) return task;
+  }
+  if (!worker.pushed_elsewhere) [[likely]] {
+    if (Task* const task = worker.deque.pop()) return task;
+  } else if (Task* const task = pop(worker)) {
+    return task;
+  }
+  return search(worker, own);
+}
+
+// What others want it to look at first; nullptr: nothing, or to go home.
+[[gnu::noinline]] Task* Scheduler::attend(Worker& worker) {
+  const std::uint32_t bits = worker.attention.fetch_and(kGoHome, std::memory_order_acq_rel);
+  if ((bits & kRoot) != 0) {
+    if ((bits & kNarrow) != 0) worker.attention.fetch_or(kNarrow, std::memory_order_relaxed);
+    return std::exchange(worker.root, nullptr);
+  }
+  if ((bits & kNarrow) == 0) return nullptr;
+  for (PlaceRecord* const place : worker.places) {
+    if (!place->narrow) continue;
+    Task* task = place->line.take();
+    if (task != nullptr) {
+      in_lines_.fetch_sub(1, std::memory_order_relaxed);
+    } else if (contains(place->thieves, worker.id)) {
+      task = steal_at(worker, *place);
+    }
+    if (task == nullptr) continue;
+    worker.attention.fetch_or(kNarrow, std::memory_order_relaxed);  // perhaps there is more
+    return task;
+  }
+  return nullptr;
+}
+
+// What the worker itself put where it looks, in the order of its pop path.
+[[gnu::noinline]] Task* Scheduler::pop(Worker& worker) {
+  for (const PlaceRecord* const place : worker.pop_path) {
+    Deque<Task>* const deque = place->deques[worker.id].load(std::memory_order_relaxed);
+    if (deque == nullptr) continue;
+    if (Task* const task = deque->pop()) return task;
+  }
+  return nullptr;
+}
+
+[[gnu::noinline]] Task* Scheduler::search(Worker& worker, Participation& own) {
+  settle(own);  // which may have made something runnable
+  if (Task* const task = pop(worker)) return task;
+  if (Task* const task = look_around(worker)) return task;
+  const Nanos began = os::monotonic_now();
+  Task* found = nullptr;
+  for (std::uint32_t round = 1; found == nullptr; ++round) {
+    if (stopping_.load(std::memory_order_acquire)) break;
+    if (worker.attention.load(std::memory_order_acquire) != 0) [[unlikely]] {
+      found = attend(worker);
+      if (found != nullptr) break;
+      if ((worker.attention.load(std::memory_order_acquire) & kGoHome) != 0) break;
+    }
+    if (round % kSearches == 0) {
+      rest(worker);
+    } else {
+      for (std::uint32_t pause = 0; pause < 8; ++pause) os::pause_core();
+    }
+    found = look_around(worker);
+  }
+  worker.counts.idle_ns.add(os::monotonic_now() - began);
+  return found;
+}
+
+Task* Scheduler::look_around(Worker& worker) {
+  if (worker.errands != nullptr && worker.errands->attend_without_tasks()) {
+    if (Task* const task = pop(worker)) return task;
+  }
+  return look_elsewhere(worker);
+}
+
+// Lines and thefts in turns: a task that yields again and again must not keep its worker from work
+// of others, nor the other way round.
+Task* Scheduler::look_elsewhere(Worker& worker) {
+  worker.steals_first = !worker.steals_first;
+  Task* task = worker.steals_first ? steal(worker) : take_waiting(worker);
+  if (task == nullptr) task = worker.steals_first ? take_waiting(worker) : steal(worker);
+  // More where that came from: whoever woke this worker woke no other.
+  if (task != nullptr && idle_.any()) pass_on(worker);
+  return task;
+}
+
+bool Scheduler::has_waiting(const Worker& worker) const {
+  if (in_lines_.load(std::memory_order_relaxed) == 0) return false;
+  for (const PlaceRecord* const place : worker.places) {
+    if (!place->line.empty()) return true;
+  }
+  return false;
+}
+
+// From each line in its turn, so that a task that yields at one does not hold up the others.
+Task* Scheduler::take_waiting(Worker& worker) {
+  if (in_lines_.load(std::memory_order_relaxed) == 0) return nullptr;
+  const auto count = static_cast<std::uint32_t>(worker.places.size());
+  for (std::uint32_t n = 0; n < count; ++n) {
+    worker.next_line = worker.next_line + 1 < count ? worker.next_line + 1 : 0;
+    if (Task* const task = worker.places[worker.next_line]->line.take()) {
+      in_lines_.fetch_sub(1, std::memory_order_relaxed);
+      return task;
+    }
+  }
+  return nullptr;
+}
+
+Task* Scheduler::steal(Worker& worker) {
+  for (PlaceRecord* const place : worker.steal_path) {
+    if (Task* const task = steal_at(worker, *place)) return task;
+  }
+  return nullptr;
+}
+
+// Its own deque only where it does not look on its pop path.
+Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place) {
+  const auto count = static_cast<std::uint32_t>(workers_.size());
+  for (std::uint32_t n = 0; n < count; ++n) {
+    worker.victim = worker.victim + 1 < count ? worker.victim + 1 : 0;
+    const std::uint32_t victim = worker.victim;
+    Deque<Task>* const deque = place.deques[victim].load(std::memory_order_acquire);
+    if (deque == nullptr) continue;
+    if (victim == worker.id && contains(place.owners, victim)) continue;
+    bool lost = true;
+    while (lost) {  // somebody else got one each time
+      if (Task* const task = deque->steal(&lost)) {
+        if (victim != worker.id) worker.counts.stolen.add(1);
+        worker.victim = victim == 0 ? count - 1 : victim - 1;  // the same one first next time
+        return task;
+      }
+    }
+  }
+  return nullptr;
+}
+
+// Whether anything lies where the worker would look.
+bool Scheduler::sees_work(const Worker& worker) const {
+  if (has_waiting(worker)) return true;
+  for (const PlaceRecord* const place : worker.pop_path) {
+    if (place->deque_has_work(worker.id)) return true;
+  }
+  for (const PlaceRecord* const place : worker.steal_path) {
+    if (place->has_deque_work()) return true;
+  }
+  return false;
+}
+
+bool Scheduler::has_work() const {
+  for (const auto& place : places_) {
+    if (!place->line.empty() || (place->index != 0 && place->has_deque_work())) return true;
+  }
+  return false;
+}
+
+// The worker was woken, or could be, for something that it does not take: for each place where it
+// sees work, one who looks there is woken. Others than those would be no help.
+void Scheduler::pass_on(const Worker& worker) {
+  for (const PlaceRecord* const place : worker.places) {
+    if (!place->line.empty()) {
+      idle_.wake_one(place->takers);
+    } else if (place->index != 0 && place->has_deque_work()) {
+      idle_.wake_one(place->thieves);
+    }
+  }
+}
+
+// Nothing was found for a while. Polled modules want the core again soon, others may want it now.
+void Scheduler::rest(Worker& worker) {
+  const Nanos most = worker.errands != nullptr ? worker.errands->rest() : -1;
+  most == 0 ? os::yield_core() : sleep(worker, most);
+}
+
+void Scheduler::sleep(Worker& worker, Nanos most) {
+  idle_.announce(worker.id);
+  if (has_barrier_) os::process_barrier();
+  const bool found = sees_work(worker) || stopping_.load(std::memory_order_seq_cst) ||
+                     worker.attention.load(std::memory_order_seq_cst) != 0 ||
+                     (worker.errands != nullptr && worker.errands->has_calls());
+  if (!found) {
+    if (options_.detect_deadlock) report_deadlock_if_any();
+    worker.counts.slept.add(1);
+    most < 0 ? idle_.sleep(worker.id) : idle_.sleep_at_most(worker.id, most);
+  }
+  if (!idle_.withdraw(worker.id) && found) pass_on(worker);
+}
+
+void Scheduler::make_runnable(Task* task) {
+  Worker* const worker = this_worker();
+  if (worker == nullptr || worker->scheduler != this) return put_last(task);
+  push(*worker, task);
+}
+
+void Scheduler::put_last(Task* task) {
+  // Read before: once it is in the line the task may be over.
+  PlaceRecord& place = *places_[task->place];
+  in_lines_.fetch_add(1, std::memory_order_relaxed);
+  place.line.put(task);
+  announce_work(place.takers);
+  if (place.narrow) tell_takers(place);
+}
+
+[[gnu::noinline]] void Scheduler::push_elsewhere(Worker& worker, Task* task) {
+  PlaceRecord& place = *places_[task->place];
+  const bool own = contains(place.owners, worker.id);
+  // In a deque here that nobody looks at it would be lost.
+  if (!own && !place.has_thieves) return put_last(task);
+  std::unique_ptr<Deque<Task>>& deque = worker.deques[task->place];
+  if (deque == nullptr) {
+    deque = std::make_unique<Deque<Task>>(16);
+    place.deques[worker.id].store(deque.get(), std::memory_order_release);
+    worker.pushed_elsewhere = true;
+  }
+  deque->push(task);
+  announce_work(place.thieves);
+  if (place.narrow && !own) tell_takers(place);
+}
+
+// Few serve the place: they look there before they go on with tasks of their own. A hint only; that
+// they are awake is seen to by announce_work().
+void Scheduler::tell_takers(const PlaceRecord& place) {
+  for (std::size_t group = 0; group < place.takers.size(); ++group) {
+    for (std::uint64_t rest = place.takers[group]; rest != 0; rest &= rest - 1) {
+      const auto index = static_cast<std::uint32_t>(__builtin_ctzll(rest));
+      workers_[group * 64 + index]->attention.fetch_or(kNarrow, std::memory_order_release);
+    }
+  }
+}
+
+}  // namespace amasia::tasks::detail
