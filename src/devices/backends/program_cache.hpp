@@ -28,7 +28,7 @@ struct ProgramKey {
   std::string backend;
   std::string device;
   std::string driver;
-  ProgramKind kind = ProgramKind::kSource;
+  ProgramKind kind = ProgramKind::kOpenClSource;
   std::string options;
   std::string code;
 };

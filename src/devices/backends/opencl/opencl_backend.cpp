@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <map>
-#include <tuple>
 
+#include "devices/backends/built_programs.hpp"
 #include "devices/backends/opencl/opencl.hpp"
 #include "devices/backends/opencl/opencl_device.hpp"
 
@@ -12,57 +12,23 @@ namespace amasia::devices {
 namespace opencl {
 namespace {
 
-// Kernels of one program share what was built, as long as one of them is in use.
-class BuiltPrograms {
- public:
-  explicit BuiltPrograms(ProgramCache& cache) : cache_(cache) {}
-
-  // Threads that want the same program at once wait for the one that builds it.
-  std::shared_ptr<Program> find_or_build(LocalDevice local, Device& device,
-                                         const ProgramCode& code, Outcome* outcome) {
-    const std::shared_ptr<Entry> entry = entry_of({local, code.kind, code.options, code.code,
-                                                   code.code.empty() ? code.path : ""});
-    const os::MutexLock lock(entry->mutex);
-    if (auto program = entry->program.lock()) return program;
-    auto program = Program::build(device, code, cache_, outcome);
-    entry->program = program;
-    return program;
-  }
-
- private:
-  using Key = std::tuple<LocalDevice, ProgramKind, std::string, std::string, std::string>;
-  struct Entry {
-    os::Mutex mutex;
-    std::weak_ptr<Program> program AMASIA_GUARDED_BY(mutex);
-  };
-
-  std::shared_ptr<Entry> entry_of(Key key) {
-    const os::MutexLock lock(mutex_);
-    auto& entry = entries_[std::move(key)];
-    if (entry == nullptr) entry = std::make_shared<Entry>();
-    return entry;
-  }
-
-  ProgramCache& cache_;
-  os::Mutex mutex_;
-  std::map<Key, std::shared_ptr<Entry>> entries_ AMASIA_GUARDED_BY(mutex_);
-};
-
 class OpenclBackend final : public Backend {
  public:
   OpenclBackend(std::vector<std::unique_ptr<Device>> devices, ProgramCache& cache)
-      : devices_(std::move(devices)), programs_(cache) {
+      : devices_(std::move(devices)), cache_(cache) {
     for (const auto& device : devices_) descriptions_.push_back(device->description);
   }
 
   std::string_view name() const override { return "opencl"; }
   const std::vector<DeviceDescription>& devices() const override { return descriptions_; }
+  ProgramKinds takes(LocalDevice local) const override { return devices_[local]->takes(); }
 
   std::unique_ptr<LoadedKernel> load(LocalDevice local, const ProgramCode& code,
                                      const std::string& kernel, std::size_t argument_count,
                                      Outcome* outcome) override {
     Device& device = at(local);
-    auto program = programs_.find_or_build(local, device, code, outcome);
+    auto program = programs_.find_or_build(
+        local, code, [&] { return Program::build(device, code, cache_, outcome); });
     if (program == nullptr) return nullptr;
     return Kernel::make(device, std::move(program), kernel, argument_count, outcome);
   }
@@ -73,7 +39,7 @@ class OpenclBackend final : public Backend {
   }
 
   void submit(const Work& work, Completion& completion) override {
-    fly(at(work.device), work, completion);
+    at(work.device).submit(work, completion);
   }
 
  private:
@@ -84,7 +50,8 @@ class OpenclBackend final : public Backend {
 
   std::vector<std::unique_ptr<Device>> devices_;
   std::vector<DeviceDescription> descriptions_;
-  BuiltPrograms programs_;
+  ProgramCache& cache_;
+  BuiltPrograms<Program> programs_;  // goes before the devices
 };
 
 std::vector<cl_platform_id> platforms_of(const Library& cl) {

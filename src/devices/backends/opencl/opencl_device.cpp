@@ -121,6 +121,8 @@ void Device::describe(std::string identity) {
                        device_text(cl, handle, CL_DEVICE_VERSION),
                        device_text(cl, handle, CL_DRIVER_VERSION));
   create_with_il = il_function(cl, platform, handle);
+  runs_in_caller_ = d.name.starts_with("basic") &&
+                    platform_text(cl, platform, CL_PLATFORM_NAME) == "Portable Computing Language";
 }
 
 Queue& Device::least_busy_queue() {
@@ -139,6 +141,13 @@ Queue& Device::least_busy_queue() {
 bool Device::may_use_in_place(const void* host) const {
   return description.shares_host_memory && host != nullptr &&
          reinterpret_cast<std::uintptr_t>(host) % alignment == 0;
+}
+
+ProgramKinds Device::takes() const {
+  ProgramKinds kinds = set_of(ProgramKind::kOpenClSource) | set_of(ProgramKind::kBinary) |
+                       set_of(ProgramKind::kBuiltIn) | set_of(ProgramKind::kGraph);
+  if (create_with_il != nullptr) kinds |= set_of(ProgramKind::kSpirv);
+  return kinds;
 }
 
 std::unique_ptr<Buffer> Buffer::make(Device& device, Bytes size, void* host, Outcome* outcome) {

@@ -5,6 +5,7 @@
 //   Device        its members are set before it is used, and then constant, but for
 //     clock       by clock_mutex
 //     Queue.works atomic: a hint for choosing a queue, nothing depends on it
+//     waiting_    and busy_: line_mutex_
 //   Kernel.idle   by its mutex: clSetKernelArg and the launch of one kernel object may not overlap
 //                 with those of another thread, so each launch has an object of its own
 //   Flight        one owner at a time: submit(), then the driver's call-back
@@ -19,6 +20,7 @@
 #include "devices/backends/backend.hpp"
 #include "devices/backends/device_clock.hpp"
 #include "devices/backends/opencl/opencl_library.hpp"
+#include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
 #include "os/os.hpp"
 
@@ -43,6 +45,7 @@ class Device {
 
   Queue& least_busy_queue();
   bool may_use_in_place(const void* host) const;
+  ProgramKinds takes() const;
 
   const Library& cl;
   const cl_platform_id platform;
@@ -57,10 +60,26 @@ class Device {
   os::Mutex clock_mutex;
   DeviceClock clock AMASIA_GUARDED_BY(clock_mutex);
 
+  // Begins the work, and `completion` is told of its end.
+  void submit(const Work& work, Completion& completion);
+
  private:
+  struct Waiting {
+    Work work;
+    Completion* completion;
+  };
+  void work_off_line();
   Device(const Library& library, cl_platform_id of, cl_device_id device)
       : cl(library), platform(of), handle(device) {}
   void describe(std::string identity);
+
+  // The driver runs commands in the threads that enqueue them, and does not bear several of those
+  // (PoCL's basic device: an event is used after it was freed). One thread at a time works off what
+  // all have submitted; the others go on.
+  bool runs_in_caller_ = false;
+  os::Mutex line_mutex_;
+  std::vector<Waiting> waiting_ AMASIA_GUARDED_BY(line_mutex_);
+  bool busy_ AMASIA_GUARDED_BY(line_mutex_) = false;
 };
 
 // Text that the driver gives of a device or platform; "" where it gives none.
@@ -134,7 +153,6 @@ class Buffer final : public DeviceBuffer {
 void fly(Device& device, const Work& work, Completion& completion);
 
 // How an error of the driver is told to the client.
-Outcome failed(Failure failure, std::string message);
 Outcome failed_launch(cl_int error, const Kernel& kernel);
 
 }  // namespace amasia::devices::opencl

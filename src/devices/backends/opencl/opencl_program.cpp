@@ -24,19 +24,23 @@ Created from_binary(Device& device, const std::string& binary) {
   return created;
 }
 
-// The names of a list "a;b;c" are those of `code`, or of the path where that is empty.
-Created from_built_in(Device& device, const ProgramCode& code) {
+Created from_built_in(Device& device, const std::string& names) {
   Created created;
-  const std::string& names = code.code.empty() ? code.path : code.code;
   created.handle = device.cl.CreateProgramWithBuiltInKernels(
       device.context, 1, &device.handle, names.c_str(), &created.error);
   return created;
 }
 
+// A device's compiler reads a graph itself, from the file that this option names (as MCL 0.6).
+std::string options_of(const ProgramCode& code) {
+  if (code.kind != ProgramKind::kGraph) return code.options;
+  return code.options + (code.options.empty() ? "" : " ") + "-DMCL_CONFIG=" + code.path;
+}
+
 Created create(Device& device, const ProgramCode& code) {
   Created created;
   switch (code.kind) {
-    case ProgramKind::kSource: {
+    case ProgramKind::kOpenClSource: {
       const char* text = code.code.data();
       const std::size_t size = code.code.size();
       created.handle = device.cl.CreateProgramWithSource(device.context, 1, &text, &size,
@@ -50,7 +54,9 @@ Created create(Device& device, const ProgramCode& code) {
     case ProgramKind::kBinary:
       return from_binary(device, code.code);
     case ProgramKind::kBuiltIn:
-      return from_built_in(device, code);
+      return from_built_in(device, code.code);
+    case ProgramKind::kGraph:
+      return from_built_in(device, "dataflow");
     default:
       created.error = CL_INVALID_VALUE;
   }
@@ -93,50 +99,34 @@ ProgramKey key_for(const Device& device, const ProgramCode& code) {
   return {"opencl", device.description.name, device.driver, code.kind, code.options, code.code};
 }
 
-std::string title(const ProgramCode& code) {
-  return code.path.empty() ? std::string("the program") : "the program '" + code.path + "'";
-}
-
 // Whether the back end can load such programs on the device; *outcome says why not.
-bool takes(const Device& device, const ProgramCode& code, Outcome* outcome) {
-  const char* why = nullptr;
-  switch (code.kind) {
-    case ProgramKind::kSource:
-    case ProgramKind::kBinary:
-    case ProgramKind::kBuiltIn:
-      return true;
-    case ProgramKind::kSpirv:
-      if (device.create_with_il != nullptr) return true;
-      why = "its driver takes no SPIR-V";
-      break;
-    default:
-      why = "OpenCL takes OpenCL C, SPIR-V, its own binaries and built-in kernels";
-  }
-  *outcome = failed(Failure::kUnsupported, fmt::format("{} cannot load {}: {}",
-                                                       device.description.name, title(code), why));
+bool can_load(const Device& device, const ProgramCode& code, Outcome* outcome) {
+  if ((device.takes() & set_of(code.kind)) != 0) return true;
+  const char* const why =
+      code.kind == ProgramKind::kSpirv
+          ? "its driver takes no SPIR-V"
+          : "OpenCL takes OpenCL C, SPIR-V, its own binaries and built-in kernels";
+  *outcome =
+      failed(Failure::kUnsupported, fmt::format("{} cannot load {}: {}", device.description.name,
+                                                title_of(code), why));
   return false;
 }
 
 }  // namespace
 
-Outcome failed(Failure failure, std::string message) {
-  Outcome outcome;
-  outcome.failure = failure;
-  outcome.message = std::move(message);
-  return outcome;
-}
-
 std::shared_ptr<Program> Program::build(Device& device, const ProgramCode& code,
                                         ProgramCache& cache, Outcome* outcome) {
-  if (!takes(device, code, outcome)) return nullptr;
-  const bool cached = (code.kind == ProgramKind::kSource || code.kind == ProgramKind::kSpirv) &&
-                      is_self_contained(code);
+  if (!can_load(device, code, outcome)) return nullptr;
+  const std::string options = options_of(code);
+  const bool compiled =
+      code.kind == ProgramKind::kOpenClSource || code.kind == ProgramKind::kSpirv;
+  const bool cached = compiled && is_self_contained(code);
   const ProgramKey key = cached ? key_for(device, code) : ProgramKey{};
   if (cached) {
     if (const auto binary = cache.find(key)) {
       const Created created = from_binary(device, *binary);
       if (created.handle != nullptr && created.error == CL_SUCCESS &&
-          opencl::build(device, created.handle, code.options) == CL_SUCCESS) {
+          opencl::build(device, created.handle, options) == CL_SUCCESS) {
         return std::make_shared<Program>(device, created.handle);
       }
       // A driver that was changed without a new version: built again, and stored over the old one.
@@ -145,18 +135,18 @@ std::shared_ptr<Program> Program::build(Device& device, const ProgramCode& code,
   }
   const Created created = create(device, code);
   if (created.handle == nullptr || created.error != CL_SUCCESS) {
-    *outcome = failed(Failure::kBuild, fmt::format("{} is not taken by {}: {}", title(code),
+    *outcome = failed(Failure::kBuild, fmt::format("{} is not taken by {}: {}", title_of(code),
                                                    device.description.name,
                                                    name_of_error(created.error)));
     if (created.handle != nullptr) device.cl.ReleaseProgram(created.handle);
     return nullptr;
   }
   auto program = std::make_shared<Program>(device, created.handle);
-  const cl_int error = opencl::build(device, program->handle(), code.options);
+  const cl_int error = opencl::build(device, program->handle(), options);
   if (error != CL_SUCCESS) {
     *outcome = failed(Failure::kBuild,
                       fmt::format("{} does not build for {} with the options '{}' ({})\n{}",
-                                  title(code), device.description.name, code.options,
+                                  title_of(code), device.description.name, options,
                                   name_of_error(error), build_log(device, program->handle())));
     return nullptr;
   }

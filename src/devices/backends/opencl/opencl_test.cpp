@@ -232,7 +232,7 @@ TEST_F(OpenclTest, a_binary_of_the_driver_can_be_loaded) {
     std::memcpy(&key_size, bytes.data() + 17, sizeof key_size);
     binary = *unpack_program(bytes, bytes.substr(17 + 24, key_size));
   }
-  const ProgramCode compiled{ProgramKind::kBinary, binary, "", ""};
+  const ProgramCode compiled{ProgramKind::kBinary, binary, "", "", nullptr};
   const auto kernel = backend().load(0, compiled, "nine", 1, &outcome);
   ASSERT_NE(kernel, nullptr) << outcome.message;
   std::vector<int> x(1);

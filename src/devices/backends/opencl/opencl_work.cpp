@@ -341,6 +341,37 @@ Outcome failed_launch(cl_int error, const Kernel& kernel) {
                                      name_of_error(error)));
 }
 
+void Device::submit(const Work& work, Completion& completion) {
+  if (!runs_in_caller_) return fly(*this, work, completion);
+  {
+    const os::MutexLock lock(line_mutex_);
+    if (busy_) {
+      waiting_.push_back({work, &completion});
+      return;
+    }
+    busy_ = true;
+  }
+  fly(*this, work, completion);
+  work_off_line();
+}
+
+// The caller is the one thread that is busy here. A back end lives as long as a submit() of it has
+// not returned.
+void Device::work_off_line() {
+  for (;;) {
+    std::vector<Waiting> taken;
+    {
+      const os::MutexLock lock(line_mutex_);
+      if (waiting_.empty()) {
+        busy_ = false;
+        return;
+      }
+      taken.swap(waiting_);
+    }
+    for (const Waiting& one : taken) fly(*this, one.work, *one.completion);
+  }
+}
+
 void fly(Device& device, const Work& work, Completion& completion) {
   auto flight = std::make_unique<Flight>(device, completion);
   static_cast<void>(flight->copy_to_device(work.to_device) && flight->launch(work) &&
