@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/backends/cuda/cuda_launch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace amasia::devices::cuda {
+namespace {
+
+constexpr std::uint64_t kMostBlocks[3] = {(1ULL << 31) - 1, 65535, 65535};
+
+std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) {
+  for (std::uint64_t divisor = std::min(number, most); divisor > 1; --divisor) {
+    if (number % divisor == 0) return divisor;
+  }
+  return 1;
+}
+
+}  // namespace
+
+Result<Shape> shape_of(const Work& work, unsigned most_threads, const std::uint64_t* most_in) {
+  Shape shape;
+  std::uint64_t threads = 1;
+  for (unsigned d = 0; d < work.dimensions; ++d) {
+    if (work.offset[d] != 0) {
+      return Error{fmt::format("a global offset of {}: kernels of CUDA have none", work.offset[d])};
+    }
+    const std::uint64_t global = work.global[d];
+    std::uint64_t block = work.local[d];
+    if (work.local[0] == 0) {
+      // 256 threads keep a multiprocessor busy, and leave registers for each.
+      const std::uint64_t wanted = std::min<std::uint64_t>(most_threads, 256) / threads;
+      block = largest_divisor(global, std::min(std::max<std::uint64_t>(wanted, 1), most_in[d]));
+    }
+    if (block == 0 || global == 0 || global % block != 0) {
+      return Error{fmt::format("a local size of {} for {} work items in dimension {}: it must "
+                               "divide them", block, global, d)};
+    }
+    threads *= block;
+    if (block > most_in[d] || threads > most_threads) {
+      return Error{fmt::format("a local size of {} in dimension {}, {} threads a block so far: at "
+                               "most {} and {}", block, d, threads, most_in[d], most_threads)};
+    }
+    if (global / block > kMostBlocks[d]) {
+      return Error{fmt::format("{} blocks in dimension {}: at most {}", global / block, d,
+                               kMostBlocks[d])};
+    }
+    shape.block[d] = static_cast<unsigned>(block);
+    shape.grid[d] = static_cast<unsigned>(global / block);
+  }
+  return shape;
+}
+
+void Parameters::add_value(const void* bytes, std::size_t size) {
+  auto& words = values_.emplace_back(base::round_up(size, 8) / 8);
+  if (size != 0) std::memcpy(words.data(), bytes, size);
+  sizes_.push_back(size);
+}
+
+void** Parameters::pointers() {
+  pointers_.clear();
+  for (auto& words : values_) pointers_.push_back(words.data());
+  return pointers_.data();
+}
+
+std::vector<std::string> split_options(const std::string& options) {
+  std::vector<std::string> words;
+  std::string word;
+  bool begun = false;
+  char quote = 0;
+  for (const char c : options) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+      else word += c;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+      begun = true;
+    } else if (c == ' ' || c == '\t' || c == '\n') {
+      if (begun) words.push_back(std::move(word));
+      word.clear();
+      begun = false;
+    } else {
+      word += c;
+      begun = true;
+    }
+  }
+  if (begun) words.push_back(std::move(word));
+  return words;
+}
+
+std::optional<Target> target_for(int device, std::span<const int> supported) {
+  int best = 0;
+  for (const int one : supported) {
+    if (one <= device) best = std::max(best, one);
+  }
+  if (best == 0) return {};
+  const bool is_ptx = best != device;
+  return Target{fmt::format("--gpu-architecture={}_{}", is_ptx ? "compute" : "sm", best), is_ptx};
+}
+
+Bytes rounded_size(Bytes size) {
+  constexpr Bytes kStep = 64 * base::kKiB;
+  if (size > kStep) return base::round_up(size, kStep);
+  Bytes rounded = 256;
+  while (rounded < size) rounded *= 2;
+  return rounded;
+}
+
+std::uint64_t SpareMemory::take(Bytes size) {
+  const auto found = spare_.find(size);
+  if (found == spare_.end()) return 0;
+  const std::uint64_t address = found->second;
+  spare_.erase(found);
+  held_ -= size;
+  return address;
+}
+
+std::vector<std::uint64_t> SpareMemory::put(std::uint64_t address, Bytes size) {
+  if (size > limit_) return {address};
+  std::vector<std::uint64_t> to_free;
+  while (held_ + size > limit_) {
+    const auto largest = std::prev(spare_.end());
+    held_ -= largest->first;
+    to_free.push_back(largest->second);
+    spare_.erase(largest);
+  }
+  spare_.emplace(size, address);
+  held_ += size;
+  return to_free;
+}
+
+std::vector<std::uint64_t> SpareMemory::take_all() {
+  std::vector<std::uint64_t> all;
+  for (const auto& [size, address] : spare_) all.push_back(address);
+  spare_.clear();
+  held_ = 0;
+  return all;
+}
+
+}  // namespace amasia::devices::cuda

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a launch is made of, as functions of values: block and grid, parameters, options of the
+// compiler, sizes of memory. Nothing here calls CUDA.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "devices/backends/backend.hpp"
+
+namespace amasia::devices::cuda {
+
+// Threads of a block and blocks of the grid. CUDA has no work sizes that a block does not divide.
+struct Shape {
+  unsigned block[3] = {1, 1, 1};
+  unsigned grid[3] = {1, 1, 1};
+};
+// Where the user gave no local size: the largest block of at most `most` threads that divides the
+// work, x first. Prime sizes give small blocks: who wants speed gives a local size.
+// The error names the size that is not allowed.
+Result<Shape> shape_of(const Work& work, unsigned most_threads, const std::uint64_t* most_in);
+
+// The parameters as cuLaunchKernel takes them. A kLocal argument is no parameter: its size is added
+// to the block's dynamic shared memory, which the kernel knows as one extern __shared__ array.
+class Parameters {
+ public:
+  void add_value(const void* bytes, std::size_t size);
+  void add_pointer(std::uint64_t address) { add_value(&address, sizeof address); }
+  void add_local(std::size_t size) { shared_ += base::round_up(size, 16); }
+
+  std::size_t count() const { return values_.size(); }
+  std::size_t size_of(std::size_t index) const { return sizes_[index]; }
+  std::size_t shared_bytes() const { return shared_; }
+  // Valid until the next add.
+  void** pointers();
+
+ private:
+  std::deque<std::vector<std::uint64_t>> values_;  // as words, so that every value is aligned
+  std::vector<std::size_t> sizes_;
+  std::vector<void*> pointers_;
+  std::size_t shared_ = 0;
+};
+
+// A compiler's command line as words: blanks separate, quotes of both kinds keep together.
+std::vector<std::string> split_options(const std::string& options);
+
+// What to compile for on a device of compute capability `device` (90 for 9.0) with a compiler that
+// knows `supported`: its own code where it is known, else PTX for the newest that it can run.
+struct Target {
+  std::string option;   // "--gpu-architecture=sm_90"
+  bool is_ptx = false;  // the driver compiles it further
+};
+std::optional<Target> target_for(int device, std::span<const int> supported);
+
+// Sizes that are freed and asked for again should be the same: at least 256 bytes, powers of two up
+// to 64 KiB, then multiples of that. At least `size`; wastes less than half.
+Bytes rounded_size(Bytes size);
+
+// Memory that was freed and may be taken again, since asking the driver for some costs up to a
+// millisecond and waits for the device. Whoever holds it guards it.
+class SpareMemory {
+ public:
+  explicit SpareMemory(Bytes limit) : limit_(limit) {}
+  // Memory of that rounded size, or 0.
+  std::uint64_t take(Bytes size);
+  // What is to be given back to the driver, for `size` bytes at `address` to be kept: others, the
+  // largest first, or itself.
+  std::vector<std::uint64_t> put(std::uint64_t address, Bytes size);
+  // All, when the device has no more.
+  std::vector<std::uint64_t> take_all();
+  Bytes held() const { return held_; }
+
+ private:
+  std::multimap<Bytes, std::uint64_t> spare_;
+  Bytes limit_;
+  Bytes held_ = 0;
+};
+
+}  // namespace amasia::devices::cuda
