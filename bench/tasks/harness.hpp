@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the ways to do one thing in turns, round by round, so that what else the machine does falls
 // on all of them alike, and prints median, median absolute deviation, minimum and the ratio of each
-// to the first: the median of the ratios of one round.
+// to the first: the median of the ratios of one round. Where BENCH_JSON names a file, a line of
+// JSON for each way is added to it.
 #pragma once
 
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <string>
 #include <vector>
@@ -31,6 +33,20 @@ inline double seconds_of(const std::function<void()>& run) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
+inline void write_json(const std::string& question, unsigned workers, const std::string& way,
+                       const char* unit, double middle, double deviation, double least, int rounds,
+                       double ratio) {
+  const char* const path = std::getenv("BENCH_JSON");
+  std::FILE* const file = path == nullptr ? nullptr : std::fopen(path, "a");
+  if (file == nullptr) return;
+  std::fprintf(file,
+               "{\"question\": \"%s\", \"workers\": %u, \"way\": \"%s\", \"unit\": \"ns a %s\", "
+               "\"median\": %.1f, \"mad\": %.1f, \"min\": %.1f, \"n\": %d, \"amasia_x\": %.3f}\n",
+               question.c_str(), workers, way.c_str(), unit, middle, deviation, least, rounds,
+               ratio);
+  std::fclose(file);
+}
+
 // `count` is what the time is divided by; `unit` says what it counts.
 inline void compare(const std::string& question, unsigned workers, double count, const char* unit,
                     const std::vector<Way>& ways, int rounds) {
@@ -49,10 +65,12 @@ inline void compare(const std::string& question, unsigned workers, double count,
       off.push_back(std::abs(times[index][at] - middle));
       ratios.push_back(times[0][at] / times[index][at]);
     }
+    const double least = *std::min_element(times[index].begin(), times[index].end());
+    write_json(question, workers, ways[index].name, unit, middle, median(off), least, rounds,
+               median(ratios));
     std::printf("%-22s %u  %-8s median %9.1f ns a %s  MAD %7.1f  min %9.1f  n %d  amasia x%.2f\n",
                 question.c_str(), workers, ways[index].name.c_str(), middle, unit, median(off),
-                *std::min_element(times[index].begin(), times[index].end()), rounds,
-                median(ratios));
+                least, rounds, median(ratios));
   }
   std::fflush(stdout);
 }
