@@ -19,7 +19,8 @@ constexpr double kOutOfDate = -1;
 
 std::vector<BufferKey> victims(const EvictionPolicy& policy, Ledger& ledger,
                                const TaskDescription& task, DeviceId id,
-                               bool (*wanted)(const void*, BufferKey), const void* context) {
+                               std::uint64_t (*next_use)(const void*, BufferKey),
+                               const void* context) {
   Ledger::Need need = ledger.need(task, id);
   if (need.of_any == 0 && need.of_client == 0) return {};
   DeviceUse& device = ledger.device_for_eviction(id);
@@ -29,7 +30,7 @@ std::vector<BufferKey> victims(const EvictionPolicy& policy, Ledger& ledger,
                      std::any_of(task.resident.begin(), task.resident.end(),
                                  [&](const TaskArgument& use) { return use.buffer == key.buffer; });
     if (own || copy.pins > 0) continue;
-    const double worth = copy.valid ? policy.worth(copy, wanted(context, key)) : kOutOfDate;
+    const double worth = copy.valid ? policy.worth(copy, next_use(context, key)) : kOutOfDate;
     all.push_back({key, copy.bytes, worth, copy.used_at});
   }
   // The key last, so that the same happens in every run.

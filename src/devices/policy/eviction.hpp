@@ -17,8 +17,9 @@ struct EvictionPolicy {
   std::string_view name, description;
   // A task was started that uses the copy; `reload` is what having it again would take.
   void (*touch)(Copy& copy, const DeviceUse& device, Nanos reload);
-  // Of two, the one that is worth less goes. `wanted`: a queued task reads it.
-  double (*worth)(const Copy& copy, bool wanted);
+  // Of two, the one that is worth less goes. `next_use`: the place in the line of the first queued
+  // task that reads it, counted from 1; 0: none does.
+  double (*worth)(const Copy& copy, std::uint64_t next_use);
   // A copy went, worth `worth`.
   void (*went)(DeviceUse& device, double worth);
 };
@@ -28,9 +29,10 @@ extern const EvictionPolicy kCostEviction;
 
 // The copies to give up on `device` so that `task` can start there: none of the task's own, none
 // pinned, and none that need not go. What the task needs must be there to be had (Ledger::fits).
-// `wanted(key)`: whether a queued task reads the buffer.
+// `next_use`: as EvictionPolicy::worth has it, of a buffer.
 std::vector<BufferKey> victims(const EvictionPolicy& policy, Ledger& ledger,
                                const TaskDescription& task, DeviceId device,
-                               bool (*wanted)(const void*, BufferKey), const void* context);
+                               std::uint64_t (*next_use)(const void*, BufferKey),
+                               const void* context);
 
 }  // namespace amasia::devices::policy

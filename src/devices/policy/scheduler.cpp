@@ -69,34 +69,44 @@ Status Scheduler::can_run(const TaskDescription& task) const {
                0};
 }
 
-void Scheduler::want(const TaskDescription& task, int by) {
-  for (const TaskArgument& argument : task.resident) {
+void Scheduler::want(const Queued& queued) {
+  for (const TaskArgument& argument : queued.task.resident) {
     if (!reads(argument.access)) continue;
-    const BufferKey key{task.key.client, argument.buffer};
-    std::uint32_t& count = wanted_[key];
-    count += static_cast<std::uint32_t>(by);
-    if (count == 0) wanted_.erase(key);
+    wanted_[{queued.task.key.client, argument.buffer}].insert(queued.place);
   }
 }
 
-bool Scheduler::is_wanted(const void* self, BufferKey buffer) {
-  return static_cast<const Scheduler*>(self)->wanted_.contains(buffer);
+void Scheduler::want_no_more(const Queued& queued) {
+  for (const TaskArgument& argument : queued.task.resident) {
+    const auto wanted = wanted_.find({queued.task.key.client, argument.buffer});
+    if (wanted == wanted_.end()) continue;
+    wanted->second.erase(queued.place);
+    if (wanted->second.empty()) wanted_.erase(wanted);
+  }
+}
+
+std::uint64_t Scheduler::next_use(const void* self, BufferKey buffer) {
+  const auto& wanted = static_cast<const Scheduler*>(self)->wanted_;
+  const auto found = wanted.find(buffer);
+  return found == wanted.end() ? 0 : *found->second.begin();
 }
 
 void Scheduler::put(TaskDescription task) {
   const DeviceSet possible = ledger_.possible(task);
   AMASIA_CHECK(possible != 0, "a task that can run nowhere is refused, not put");
   AMASIA_CHECK(!queued_.contains(task.key) && !flights_.contains(task.key), "a task is put once");
-  want(task, 1);
   parts_.chooser->put(task, possible);
-  queued_.emplace(task.key, std::move(task));
+  const TaskKey key = task.key;
+  Queued queued{std::move(task), ++places_};
+  want(queued);
+  queued_.emplace(key, std::move(queued));
 }
 
 bool Scheduler::allowed(const Choice& choice) const {
   const auto task = queued_.find(choice.task);
   return task != queued_.end() && choice.device.value < ledger_.devices() &&
-         contains(ledger_.possible(task->second), choice.device) &&
-         ledger_.fits(task->second, choice.device);
+         contains(ledger_.possible(task->second.task), choice.device) &&
+         ledger_.fits(task->second.task, choice.device);
 }
 
 // A plug-in may be wrong; the tasks in its line still have to run.
@@ -108,13 +118,12 @@ void Scheduler::dismiss_chooser(std::string why) {
     parts_.chooser->add_device(DeviceId(i), devices_[i]);
   }
   for (const auto& [client, weight] : weights_) parts_.chooser->set_weight(client, weight);
-  std::vector<const TaskDescription*> tasks;
-  for (const auto& [key, task] : queued_) tasks.push_back(&task);
-  std::sort(tasks.begin(), tasks.end(), [](const auto* a, const auto* b) {
-    return std::pair(a->put_at, a->key) < std::pair(b->put_at, b->key);
-  });
-  for (const TaskDescription* task : tasks) {
-    parts_.chooser->put(*task, ledger_.possible(*task));
+  std::vector<const Queued*> tasks;
+  for (const auto& [key, queued] : queued_) tasks.push_back(&queued);
+  std::sort(tasks.begin(), tasks.end(),
+            [](const Queued* a, const Queued* b) { return a->place < b->place; });
+  for (const Queued* queued : tasks) {
+    parts_.chooser->put(queued->task, ledger_.possible(queued->task));
   }
 }
 
@@ -150,14 +159,15 @@ Decision Scheduler::next(Nanos now) {
 
 Decision Scheduler::start(const Choice& choice, Nanos now) {
   const DeviceId id = choice.device;
-  Flight flight{std::move(queued_.find(choice.task)->second), id};
-  queued_.erase(choice.task);
-  want(flight.task, -1);
+  const auto queued = queued_.find(choice.task);
+  want_no_more(queued->second);
+  Flight flight{std::move(queued->second.task), id};
+  queued_.erase(queued);
   const TaskDescription& task = flight.task;
 
   Decision out;
   for (const BufferKey& key :
-       victims(*parts_.eviction, ledger_, task, id, &Scheduler::is_wanted, this)) {
+       victims(*parts_.eviction, ledger_, task, id, &Scheduler::next_use, this)) {
     ledger_.drop(key, id);
     leaving_[id.value].push_back({key, {}});
     out.evictions.push_back({key, id});
@@ -222,7 +232,7 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
 
 void Scheduler::cancel(TaskKey key) {
   if (const auto queued = queued_.find(key); queued != queued_.end()) {
-    want(queued->second, -1);
+    want_no_more(queued->second);
     parts_.chooser->remove(key);
     queued_.erase(queued);
     return;

@@ -74,18 +74,25 @@ class Scheduler final : public Policy {
   void gone(DeviceId device, std::vector<Leaving>::iterator leaving);
   bool allowed(const Choice& choice) const;
   void dismiss_chooser(std::string why);
-  void want(const TaskDescription& task, int by);
-  static bool is_wanted(const void* self, BufferKey buffer);
+  struct Queued {
+    TaskDescription task;
+    std::uint64_t place = 0;  // in the line of all tasks, counted from 1
+  };
+  void want(const Queued& queued);
+  void want_no_more(const Queued& queued);
+  static std::uint64_t next_use(const void* self, BufferKey buffer);
 
   Parts parts_;
   Ledger ledger_;
   Estimates estimates_;
   BusyUntil busy_{};
-  std::unordered_map<TaskKey, TaskDescription, TaskKeyHash> queued_;
+  std::unordered_map<TaskKey, Queued, TaskKeyHash> queued_;
+  std::uint64_t places_ = 0;
   std::unordered_map<TaskKey, Flight, TaskKeyHash> flights_;
-  std::unordered_map<BufferKey, std::uint32_t, BufferKeyHash> wanted_;  // by queued tasks
-  std::vector<std::vector<Leaving>> leaving_;                           // for each device
-  std::deque<TaskKey> ready_;                                           // to be granted
+  // Places of the queued tasks that read a buffer.
+  std::unordered_map<BufferKey, std::set<std::uint64_t>, BufferKeyHash> wanted_;
+  std::vector<std::vector<Leaving>> leaving_;  // for each device
+  std::deque<TaskKey> ready_;                  // to be granted
   std::vector<DeviceDescription> devices_;
   std::unordered_map<ClientId, double> weights_;
   std::string complaint_;
