@@ -49,7 +49,7 @@ bool Errands::attend(bool eagerly) {
   return done || completed;
 }
 
-Nanos Errands::rest() const { return polled_.empty() ? -1 : pace_.rest(os::monotonic_now()); }
+Nanos Errands::rest() { return pace_.rest(os::monotonic_now()); }
 
 void Errands::poll(module* of) {
   pace_.progressed(os::monotonic_now());

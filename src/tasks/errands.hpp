@@ -69,8 +69,8 @@ class Errands {
   }
   // Worker 0 has no task. True: something was done, and there may be tasks now.
   bool attend_without_tasks() { return (has_calls() || !polled_.empty()) && attend(true); }
-  // How long it may sleep then; 0: not at all; -1: until it is woken.
-  Nanos rest() const;
+  // How long it may sleep then, as PollPace::rest() says; only while polls_any().
+  Nanos rest();
 
   // A call that worker 0 makes itself. False: it must be posted, since calls are being made.
   bool begin_call();
@@ -78,6 +78,7 @@ class Errands {
 
   void poll(module* of);
   bool polls(const module* of) const;
+  bool polls_any() const { return !polled_.empty(); }
 
  private:
   bool attend(bool eagerly);

@@ -92,12 +92,33 @@ TEST(PollPace, CostsAtMostItsShareOfABusyWorkersTime) {
 TEST(PollPace, RestsLongerTheLongerItHasWaited) {
   PollPace pace;
   pace.progressed(5);
-  EXPECT_EQ(pace.rest(5), 0);
+  EXPECT_EQ(pace.rest(5), PollPace::kKeepOn);
+  EXPECT_EQ(pace.rest(5 + PollPace::kSpinNs - 1), PollPace::kKeepOn);
+  EXPECT_EQ(pace.rest(5 + PollPace::kSpinNs), 0);
   EXPECT_EQ(pace.rest(5 + PollPace::kEagerNs - 1), 0);
   EXPECT_EQ(pace.rest(5 + PollPace::kEagerNs), PollPace::kEagerNs / 8);
   EXPECT_EQ(pace.rest(1'000'000'000), PollPace::kLongestNs);
   pace.progressed(2'000'000'000);
-  EXPECT_EQ(pace.rest(2'000'000'001), 0);
+  EXPECT_EQ(pace.rest(2'000'000'001), PollPace::kKeepOn);
+}
+
+TEST(PollPace, TakesLongPollsForProgress) {
+  PollPace pace;
+  pace.progressed(0);
+  Nanos now = PollPace::kEagerNs;
+  pace.found_nothing(now - 100, now);  // quick
+  EXPECT_GT(pace.rest(now), 0);
+  pace.found_nothing(now, now + 5'000);  // cold
+  EXPECT_GT(pace.rest(now + 5'000), 0);
+  now += 10'000;
+  pace.found_nothing(now, now + 100);
+  pace.found_nothing(now + 100, now + 5'100);
+  EXPECT_EQ(pace.rest(now + 5'100), PollPace::kKeepOn);
+  // A library whose polls always take long does nothing special.
+  PollPace slow;
+  slow.progressed(0);
+  for (now = 0; now < 2 * PollPace::kEagerNs; now += 9'000) slow.found_nothing(now, now + 9'000);
+  EXPECT_GT(slow.rest(now), 0);
 }
 
 }  // namespace

@@ -95,6 +95,7 @@ struct alignas(64) Worker {
   Errands* errands = nullptr;        // worker 0's, while modules are attached
   std::uint32_t next_line = 0;
   bool steals_first = false;
+  bool collects = false;             // takes the next task that it makes runnable itself, at once
   AfterSwitch after;
   WorkerCounts counts;
   std::unique_ptr<Fiber> thread_stack;
@@ -168,7 +169,7 @@ class Scheduler {
       return push_elsewhere(worker, task);
     }
     worker.deque.push(task);
-    announce_work(worker);
+    if (!worker.collects) announce_work(worker);
   }
   // Something was pushed at the worker's home.
   void announce_work(const Worker& worker) {

@@ -76,7 +76,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     }
     if (round % kSearches == 0) {
       rest(worker);
-    } else {
+    } else if (worker.errands == nullptr || !worker.errands->polls_any()) {
       for (std::uint32_t pause = 0; pause < 8; ++pause) os::pause_core();
     }
     found = look_around(worker);
@@ -86,8 +86,16 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
 }
 
 Task* Scheduler::look_around(Worker& worker) {
-  if (worker.errands != nullptr && worker.errands->attend_without_tasks()) {
-    if (Task* const task = pop(worker)) return task;
+  if (worker.errands != nullptr) {
+    // Of what a poll completed it takes one itself: waking another for that would cost more.
+    worker.collects = true;
+    const bool done = worker.errands->attend_without_tasks();
+    worker.collects = false;
+    if (done) {
+      Task* const task = pop(worker);
+      if (!worker.deque.empty()) announce_work(worker);
+      if (task != nullptr) return task;
+    }
   }
   return look_elsewhere(worker);
 }
@@ -186,8 +194,10 @@ void Scheduler::pass_on(const Worker& worker) {
 
 // Nothing was found for a while. Polled modules want the core again soon, others may want it now.
 void Scheduler::rest(Worker& worker) {
-  const Nanos most = worker.errands != nullptr ? worker.errands->rest() : -1;
-  most == 0 ? os::yield_core() : sleep(worker, most);
+  if (worker.errands == nullptr || !worker.errands->polls_any()) return sleep(worker, -1);
+  const Nanos most = worker.errands->rest();
+  if (most == 0) return os::yield_core();
+  if (most != PollPace::kKeepOn) sleep(worker, most);
 }
 
 void Scheduler::sleep(Worker& worker, Nanos most) {
