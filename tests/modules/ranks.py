@@ -34,10 +34,11 @@ def main(arguments):
             except subprocess.TimeoutExpired:
                 job.kill()
             return 1
-    left = subprocess.run(["ps", "-o", "pid=,args=", "--sid", str(job.pid)], text=True,
+    left = subprocess.run(["ps", "-o", "pid=,state=,args=", "--sid", str(job.pid)], text=True,
                           capture_output=True, check=False).stdout
-    if left.strip():
-        print(f"ranks.py: left over:\n{left}", file=sys.stderr)
+    alive = [line for line in left.splitlines() if line.split()[1] != "Z"]
+    if alive:
+        print("ranks.py: left over:", *alive, sep="\n", file=sys.stderr)
         return 1
     return code
 
