@@ -41,15 +41,25 @@ class Installed(unittest.TestCase):
         self.assertEqual(sorted(said.splitlines()),
                          ["a task failed", "sum 4999950000", "twice 9999900000"])
 
-    def test_with_pkg_config(self):
-        flags = output_of("pkg-config", f"--define-variable=prefix={self.prefix}", "--cflags",
-                          "--libs", "amasia-tasks",
+    def build_with_pkg_config(self, source, package):
+        flags = output_of("pkg-config", "--cflags", "--libs", package,
                           env={**os.environ,
                                "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")})
-        program = self.root / "with_pkg_config"
-        output_of(OPTIONS.compiler, "-O1", "-Wall", "-Wextra", "-Werror", EXAMPLE, "-o", program,
+        program = self.root / source.stem
+        output_of(OPTIONS.compiler, "-O1", "-Wall", "-Wextra", "-Werror", source, "-o", program,
                   *shlex.split(flags))
-        self.check(program)
+        return program
+
+    def test_with_pkg_config(self):
+        self.check(self.build_with_pkg_config(EXAMPLE, "amasia-tasks"))
+
+    def test_a_program_of_ranks(self):
+        if not (self.libraries / "pkgconfig" / "amasia-tasks-mpi.pc").exists():
+            self.skipTest("the module mpi is not built here")
+        program = self.build_with_pkg_config(HERE / "package" / "ring.cpp", "amasia-tasks-mpi")
+        said = output_of(sys.executable, "-B", HERE.parent / "modules" / "ranks.py", "3", program,
+                         env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
+        self.assertEqual(said, "sum 4 of 3 ranks\n")
 
     def test_with_cmake(self):
         build = self.root / "with_cmake"
