@@ -197,6 +197,15 @@ constexpr std::array kRows = {
         "amasia/calibration.json in XDG_CONFIG_HOME or ~/.config. A run over nodes that it does "
         "not know measures briefly, and adds that. off: neither reads nor measures.",
         AMASIA_TEXT(calibration)},
+    Row{"--tasks-platform", 0, "AMASIA_TASKS_PLATFORM", Kind::kPath, 0, 0, nullptr, nullptr,
+        "For programs that use libamasia-tasks: the places and workers that they have, as 'amasia "
+        "machine' writes them, unless the program names a file itself.",
+        AMASIA_TEXT(tasks_platform)},
+    Row{"--tasks-trace", 0, "AMASIA_TASKS_TRACE", Kind::kPath, 0, 0, nullptr, nullptr,
+        "For programs that use libamasia-tasks: what each worker did when, for Perfetto or "
+        "chrome://tracing, unless the program names a file itself. In the name, %p stands for the "
+        "process.",
+        AMASIA_TEXT(tasks_trace)},
 };
 static_assert(kRows.size() <= 64, "set_rows has a bit for each row");
 

@@ -59,6 +59,9 @@ struct Options {
   std::string library;  // "": the one that was installed with the tool
   std::string calibration;  // "": the user's own file; "off": neither read nor measured
 
+  std::string tasks_platform;  // "": none; of libamasia-tasks
+  std::string tasks_trace;     // "": none; of libamasia-tasks
+
   // OMP_SCHEDULE, where it is one of ours: not in the table, as the variable is not ours alone.
   std::optional<RuntimeSchedule> runtime_schedule;
 

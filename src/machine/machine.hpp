@@ -5,6 +5,7 @@
 //   calibration       what was measured of each node, and the file that it is kept in
 //   break_even        from which ratio of work to transfers on it pays to share; pure
 //   platform          places, and where workers look for tasks; its file
+//   topology          from what a machine is made of to its platform; a picture of that
 //   arithmetic        the operations that the speed of a core is told in
 // Invariants: values that leave parse_calibrations() and load() are finite, positive where they
 // divide, and one per node; a file that is not understood is never overwritten.
@@ -16,3 +17,4 @@
 #include "machine/calibration_file.hpp"
 #include "machine/identity.hpp"
 #include "machine/platform.hpp"
+#include "machine/topology.hpp"

@@ -21,11 +21,16 @@ constexpr const char* kUsage =
     "                                                  measure nodes and links, for later runs\n"
     "       amasia explain STATS.json                  say why regions ran where they did\n"
     "       amasia doctor [program]                    say what would keep it from running here\n"
+    "       amasia machine [FILE] [--draw PICTURE.svg]\n"
+    "                                                  write or draw places and paths for tasks\n"
     "       amasia options [--markdown]                list the options and their values in force\n"
     "       amasia version\n"
     "       amasia help\n"
     "\n"
     "example: amasia run -n 2 --stats ./program\n";
+
+constexpr const char* kCommands =
+    "run, explain, calibrate, doctor, machine, options, version or help";
 
 int refuse(const std::string& sentence) {
   amasia::base::log_line(amasia::base::LogLevel::kError, "{}", sentence);
@@ -56,22 +61,21 @@ int version_command() {
 
 int dispatch(Arguments arguments) {
   if (arguments.empty())
-    return refuse("which command? run, explain, calibrate, doctor, options, version or help");
+    return refuse(fmt::format("which command? {}", kCommands));
   const std::string_view command(arguments[0]);
   const Arguments rest = arguments.subspan(1);
   if (command == "run") return amasia::tools::run_command(rest);
   if (command == "calibrate") return amasia::tools::calibrate_command(rest);
   if (command == "explain") return amasia::tools::explain_command(rest);
   if (command == "doctor") return amasia::tools::doctor_command(rest);
+  if (command == "machine") return amasia::tools::machine_command(rest);
   if (command == "options") return options_command(rest);
   if (command == "version" || command == "--version") return version_command();
   if (command == "help" || command == "--help" || command == "-h") {
     std::fputs(kUsage, stdout);
     return 0;
   }
-  return refuse(fmt::format(
-      "'{}' is not a command; it takes run, explain, calibrate, doctor, options, version or help",
-      command));
+  return refuse(fmt::format("'{}' is not a command; it takes {}", command, kCommands));
 }
 
 }  // namespace

@@ -8,4 +8,5 @@
 #include "tools/calibrate_command.hpp"
 #include "tools/doctor.hpp"
 #include "tools/explain_command.hpp"
+#include "tools/machine_command.hpp"
 #include "tools/run_command.hpp"
