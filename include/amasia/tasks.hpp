@@ -72,17 +72,22 @@ class future {
 
   // co_await: the coroutine goes on as a task of the finish scope that it waited in.
   auto operator co_await() const {
-    struct Awaiter : detail::Task {
-      future awaited;
+    struct Awaiter : detail::AwaitingTask {
+      future for_what;
+      detail::FutureState* state;
       std::coroutine_handle<> waiting;
-      explicit Awaiter(const future& from) : awaited(from) {}
-      bool await_ready() const noexcept { return awaited.ready(); }
+      explicit Awaiter(const future& from) : for_what(from), state(from.state()) {}
+      bool await_ready() const noexcept { return for_what.ready(); }
       void await_suspend(std::coroutine_handle<> handle) {
         waiting = handle;
         execute = [](detail::Task* self, bool) { static_cast<Awaiter*>(self)->waiting.resume(); };
-        detail::spawn_when_ready(this, awaited.state());
+        kind = detail::Kind::kAwaiting;
+        awaited = &state;
+        count = 1;
+        body_type = "a coroutine";
+        detail::spawn_awaiting(this);
       }
-      T await_resume() const { return awaited.result(); }
+      T await_resume() const { return for_what.result(); }
     };
     return Awaiter(*this);
   }
@@ -206,6 +211,7 @@ void spawn_after(TaskType* task) {
   task->kind = Kind::kAwaiting;
   task->awaited = task->body.states.data();
   task->count = static_cast<std::uint32_t>(task->body.states.size());
+  task->body_type = where::current().function_name();  // which names TaskType
   spawn_awaiting(task);
 }
 }  // namespace detail
@@ -286,3 +292,4 @@ struct range {
 #include "amasia/tasks/forasync.hpp"
 #include "amasia/tasks/places.hpp"
 #include "amasia/tasks/runtime.hpp"
+#include "amasia/tasks/tracing.hpp"

@@ -36,6 +36,7 @@ void advance(AwaitingTask* task) {
     FutureState& state = *task->awaited[task->passed++];
     if (waiters_of(state).add(task)) return;
   }
+  if (task->noted != nullptr) task->scope->scheduler->forget_awaiting(task);
   task->scope->scheduler->make_runnable(task);
 }
 
@@ -119,13 +120,10 @@ void spawn_at(Task* task, place at) {
 }
 
 void spawn_awaiting(AwaitingTask* task) {
-  adopt(worker_of_task(), task);
+  Worker& worker = worker_of_task();
+  adopt(worker, task);
+  if (worker.scheduler->detects_deadlock()) worker.scheduler->note_awaiting(task);
   advance(task);
-}
-
-void spawn_when_ready(Task* task, FutureState* state) {
-  adopt(worker_of_task(), task);
-  if (!waiters_of(*state).add(task)) task->scope->scheduler->make_runnable(task);
 }
 
 void fail(Scope* scope, std::exception_ptr error) noexcept {

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "amasia/tasks.hpp"
+#include "tasks/test_size.hpp"
 
 namespace amasia::tasks {
 namespace {
@@ -46,7 +47,7 @@ TEST_P(Tasks, RunsAgainAndAgain) {
 
 // All of them exist before the first is run, on one worker; the original dropped what did not fit.
 TEST_P(Tasks, AMillionOutstanding) {
-  constexpr int kTasks = 1'000'000;
+  constexpr int kTasks = sized(1'000'000, 20'000);
   std::atomic<int> ran{0};
   workers.run([&] {
     finish([&] {
@@ -96,12 +97,13 @@ long nested(int depth) {
   return below + 1;
 }
 TEST_P(Tasks, DeepNesting) {
-  EXPECT_EQ(workers.run([] { return nested(20'000); }), 20'000);
+  constexpr int kDepth = sized(20'000, 300);
+  EXPECT_EQ(workers.run([] { return nested(kDepth); }), kDepth);
 }
 
 // Every one of them holds a stack while the value is not there.
 TEST_P(Tasks, ManySuspendedTasks) {
-  constexpr int kTasks = 5000;
+  constexpr int kTasks = sized(5000, 300);
   std::atomic<long> sum{0};
   workers.run([&] {
     promise<int> value;
@@ -313,7 +315,7 @@ TEST_P(Tasks, MisuseIsTold) {
 TEST_P(Tasks, AMixtureUnderLoad) {
   std::atomic<long> sum{0};
   workers.run([&] {
-    for (int round = 0; round < 200; ++round) {
+    for (int round = 0; round < sized(200, 50); ++round) {
       auto value = std::make_shared<promise<int>>();
       const auto awaited = value->get_future();
       for (int n = 0; n < 4; ++n) {
@@ -327,7 +329,7 @@ TEST_P(Tasks, AMixtureUnderLoad) {
       if (round % 8 == 0) finish([] { async([] { yield(); }); });
     }
   });
-  EXPECT_EQ(sum.load(), 1600);
+  EXPECT_EQ(sum.load(), 8 * sized(200, 50));
 }
 
 // Returns only if all workers sleep while they have nothing to do.
@@ -341,6 +343,8 @@ TEST_P(Tasks, IdleWorkersSleep) {
   while (!all_slept()) std::this_thread::yield();
 }
 
+future<void> fails_never(future<int> awaited) { co_await awaited; }
+
 TEST(Deadlock, IsReportedWithWhoWaits) {
   std::string report;
   promise<int>* stuck = nullptr;
@@ -349,11 +353,23 @@ TEST(Deadlock, IsReportedWithWhoWaits) {
          report = text;
          stuck->put(1);  // from within a worker: the program goes on
        }});
+  int began = 0;
   workers.run([&] {
     promise<int> never;
+    promise<void> early;
+    early.put();
     stuck = &never;
-    finish([&] { async([awaited = never.get_future()] { awaited.wait(); }); });
+    finish([&] {
+      async([awaited = never.get_future()] { awaited.wait(); });
+      async_await([&] { ++began; }, early.get_future(), never.get_future());
+      fails_never(never.get_future());
+    });
   });
+  EXPECT_EQ(began, 1);
+  EXPECT_NE(report.find("a task is to begin after 1 of 2 futures: "), std::string::npos) << report;
+  EXPECT_NE(report.find("TestBody"), std::string::npos) << report;
+  EXPECT_NE(report.find("a task is to begin after 1 of 1 futures: a coroutine"), std::string::npos)
+      << report;
   EXPECT_NE(report.find("deadlock: no task can run, and "), std::string::npos) << report;
   EXPECT_NE(report.find("waits for a future at "), std::string::npos) << report;
   EXPECT_NE(report.find("waits in finish at "), std::string::npos) << report;

@@ -27,6 +27,8 @@ enum class Bug {
   kLooksBeforeAnnouncing,  // idle workers: the last look comes first
   kWakesWithoutRinging,    // idle workers: who is not yet asleep does not hear of it
   kDropsClaimedWakeUp,     // idle workers: one who was claimed, and found other work, says nothing
+  kPassesOnToAnyone,       // idle workers: who is woken instead may not serve the place
+  kWakesAnyone,            // idle workers: the same of who makes work
   kWakesWithoutClaiming,   // idle workers: two wake-ups for one worker, none for the other
   kLineTakesNewestFirst,   // line of calls: as they are linked
   kLineTakesInTwoSteps,    // line of calls: what comes between is lost

@@ -5,6 +5,42 @@
 #include "tasks/scheduler.hpp"
 
 namespace amasia::tasks::detail {
+namespace {
+
+// Of "... AwaitingBody<1, main()::<lambda()> > ..." what comes after the comma: compilers name the
+// function that a template was made for.
+std::string body_of(const char* function) {
+  const std::string_view text(function);
+  constexpr std::string_view kBefore = "AwaitingBody<";
+  const auto begin = text.find(kBefore);
+  if (begin == text.npos) return std::string(text);
+  const auto first = text.find(", ", begin);
+  if (first == text.npos) return std::string(text);
+  int depth = 1;
+  std::size_t end = first + 2;
+  for (; end < text.size(); ++end) {
+    if (text[end] == '<') ++depth;
+    if (text[end] == '>' && text[end - 1] != '-' && --depth == 0) break;
+  }
+  std::string name(text.substr(first + 2, end - first - 2));
+  while (name.ends_with(' ')) name.pop_back();
+  return name;
+}
+
+std::string line_of(const Wait& wait) {
+  if (wait.task == nullptr) {
+    return fmt::format("\n  a task waits {} at {}:{}", wait.kind, wait.where.file_name(),
+                       wait.where.line());
+  }
+  std::uint32_t missing = 0;
+  for (std::uint32_t n = 0; n < wait.task->count; ++n) {
+    if (!is_ready(*wait.task->awaited[n])) ++missing;
+  }
+  return fmt::format("\n  a task is to begin after {} of {} futures: {}", missing,
+                     wait.task->count, body_of(wait.kind));
+}
+
+}  // namespace
 
 // Every worker has announced that it found nothing, and none was claimed since: nothing runs, and
 // what lies in queues, if anything, came after the last look of one that will be woken for it.
@@ -16,18 +52,25 @@ void Scheduler::report_deadlock_if_any() {
     for (const auto& worker : workers_) {
       if (!idle_.is_idle(worker->id)) return;
     }
+    // Of two who see it at once one tells; what it does about it may not be done yet.
+    if (reporting_) return;
     if (has_work() || (workers_[0]->attention.load() & kGoHome) != 0) return;
     std::size_t count = 0;
     for (const Wait* wait = waits_; wait != nullptr; wait = wait->next) {
-      report += fmt::format("\n  a task waits {} at {}:{}", wait->kind, wait->where.file_name(),
-                            wait->where.line());
+      report += line_of(*wait);
       ++count;
     }
     report = fmt::format("deadlock: no task can run, and {} {}", count,
                          count == 1 ? "task waits" : "tasks wait") +
              report;
+    reporting_ = true;
   }
-  if (options_.on_deadlock) return options_.on_deadlock(report);
+  if (options_.on_deadlock) {
+    options_.on_deadlock(report);
+    const os::MutexLock lock(waits_mutex_);
+    reporting_ = false;
+    return;
+  }
   base::log_line(base::LogLevel::kError, "{}", report);
   std::abort();
 }
@@ -43,6 +86,18 @@ void Scheduler::forget_wait(Wait* wait) {
   const os::MutexLock lock(waits_mutex_);
   (wait->previous != nullptr ? wait->previous->next : waits_) = wait->next;
   if (wait->next != nullptr) wait->next->previous = wait->previous;
+}
+
+void Scheduler::note_awaiting(AwaitingTask* task) {
+  auto* const wait = new Wait{task->body_type, {}, task};
+  task->noted = wait;
+  note_wait(wait);
+}
+
+void Scheduler::forget_awaiting(AwaitingTask* task) {
+  auto* const wait = static_cast<Wait*>(task->noted);
+  forget_wait(wait);
+  delete wait;
 }
 
 }  // namespace amasia::tasks::detail

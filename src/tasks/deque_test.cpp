@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "tasks/interleavings.hpp"
+#include "tasks/test_size.hpp"
 
 namespace amasia::tasks {
 namespace {
@@ -126,7 +127,7 @@ TEST(Deque, AgainstAnOrdinaryOne) {
 // The original's deque dropped what did not fit, without a word.
 TEST(Deque, AMillionElementsWithoutADrop) {
   Deque<int> deque;
-  std::vector<int> elements(1'000'000);
+  std::vector<int> elements(sized(1'000'000, 50'000));
   for (int& element : elements) deque.push(&element);
   std::uint64_t taken = 0;
   while (int* element = deque.pop()) {
@@ -137,7 +138,7 @@ TEST(Deque, AMillionElementsWithoutADrop) {
 }
 
 TEST(Deque, ThievesAndOwnerUnderLoad) {
-  constexpr int kElements = 20'000;
+  constexpr int kElements = sized(20'000, 3000);
   Deque<int> deque(2);
   std::vector<int> elements(kElements);
   std::vector<std::atomic<int>> taken(kElements);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "tasks/interleavings.hpp"
+#include "tasks/test_size.hpp"
 
 namespace amasia::tasks {
 namespace {
@@ -137,7 +138,7 @@ TEST(FinishCount, OneWhoIsToldOnlyCountsWithoutEntering) {
 }
 
 TEST(FinishCount, ManyParticipantsUnderLoad) {
-  constexpr int kThreads = 4, kRounds = 5000;
+  constexpr int kThreads = 4, kRounds = sized(5000, 500);
   FinishCount<> count;
   std::atomic<int> over{0};
   std::vector<std::thread> threads;

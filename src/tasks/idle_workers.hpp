@@ -13,7 +13,9 @@
 // the announcement, or the worker sees the work; and making work costs no fence. Where the kernel
 // has none, wake_one() is given a fence instead.
 // (S2) A claim takes the announcement away, so that no two wake-ups go to one worker.
-// (S3) A worker that was claimed but has found other work owes somebody a wake-up.
+// (S3) A worker that was claimed but has found other work owes somebody a wake-up: for each place
+// where it still sees work, one of those who look there. Any other would find nothing and sleep
+// again, while one who could do it sleeps.
 // A wake-up may reach a worker that has long withdrawn: it then wakes once for nothing.
 #pragma once
 

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <deque>
 #include <thread>
 
 #include "tasks/interleavings.hpp"
+#include "tasks/test_size.hpp"
 
 namespace amasia::tasks {
 namespace {
@@ -111,6 +114,118 @@ TEST(IdleWorkers, PlantedBugsAreCaught) {
   EXPECT_NE(explore<Bug::kDropsClaimedWakeUp>(2, 2, 1).violation, "");
 }
 
+// Places: each worker serves some, and a piece lies at one. A worker that has taken a piece is busy
+// for ever. At the end nobody sleeps while a piece lies at a place that it serves.
+struct Served {
+  std::vector<std::vector<std::uint32_t>> by;  // of each place, workers
+  std::vector<std::uint32_t> pieces;           // of each piece, its place; in the order of making
+  std::uint32_t workers = 0;
+
+  bool serves(std::uint32_t worker, std::uint32_t piece) const {
+    const auto& all = by[pieces[piece]];
+    return std::find(all.begin(), all.end(), worker) != all.end();
+  }
+  WorkerSet set_of(std::uint32_t piece) const {
+    WorkerSet set{0};
+    for (const std::uint32_t worker : by[pieces[piece]]) set[0] |= std::uint64_t{1} << worker;
+    return set;
+  }
+};
+
+template <Bug kBug>
+struct AtPlaces {
+  using Atomics = ModelAtomics<kBug>;
+  explicit AtPlaces(Served from)
+      : served(std::move(from)), idle(served.workers), work(served.pieces.size()) {}
+  const Served served;
+  IdleWorkers<Atomics> idle;
+  std::deque<typename Atomics::template Atomic<std::uint32_t>> work;
+
+  bool take(std::uint32_t worker) {
+    // The newest first, so that who was woken for one may come to take another.
+    for (auto piece = static_cast<std::uint32_t>(work.size()); piece-- > 0;) {
+      if (!served.serves(worker, piece)) continue;
+      std::uint32_t there = work[piece].load(std::memory_order_acquire);
+      if (there == 1 && work[piece].compare_exchange_strong(there, 2, std::memory_order_seq_cst,
+                                                            std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  }
+  void wake_for(std::uint32_t piece, Bug planted) {
+    idle.wake_one(Atomics::has(planted) ? kAll : served.set_of(piece));
+  }
+  void pass_on(std::uint32_t worker) {
+    for (std::uint32_t piece = 0; piece < work.size(); ++piece) {
+      if (served.serves(worker, piece) && work[piece].load(std::memory_order_acquire) == 1) {
+        wake_for(piece, Bug::kPassesOnToAnyone);
+      }
+    }
+  }
+  void run_worker(std::uint32_t worker) {
+    for (;;) {
+      idle.announce(worker);
+      Trial::current()->barrier();
+      if (take(worker)) {
+        if (!idle.withdraw(worker)) pass_on(worker);
+        return;
+      }
+      idle.sleep(worker);
+      idle.withdraw(worker);
+      if (take(worker)) return pass_on(worker);
+    }
+  }
+};
+
+template <Bug kBug = Bug::kNone>
+Explorer at_places(const Served& served) {
+  return Explorer([=](Trial& run) {
+    auto shared = std::make_shared<AtPlaces<kBug>>(served);
+    for (std::uint32_t worker = 0; worker < served.workers; ++worker) {
+      run.add_thread([=] { shared->run_worker(worker); });
+    }
+    run.add_thread([=] {
+      for (std::uint32_t piece = 0; piece < served.pieces.size(); ++piece) {
+        shared->work[piece].store(1, std::memory_order_release);
+        if (shared->idle.any()) shared->wake_for(piece, Bug::kWakesAnyone);
+      }
+    });
+    run.at_rest([=](std::uint32_t thread) -> std::string {
+      for (std::uint32_t piece = 0; piece < served.pieces.size(); ++piece) {
+        const bool lies = shared->work[piece].load(std::memory_order_relaxed) == 1;
+        if (lies && served.serves(thread, piece)) return "sleeps while there is work";
+      }
+      return "";
+    });
+  });
+}
+
+// Worker 0 serves both places, 1 and 2 one each.
+const Served kOverlapping{.by = {{0, 1}, {0, 2}}, .pieces = {0, 1}, .workers = 3};
+// Worker 0 serves a place alone, worker 1 another.
+const Served kApart{.by = {{0}, {1}}, .pieces = {1, 0}, .workers = 2};
+
+TEST(IdleWorkers, EveryOrderOfTwoWorkersWithPlacesOfTheirOwn) {
+  const Exploration done = at_places({.by = {{0}, {1}}, .pieces = {1}, .workers = 2}).explore();
+  EXPECT_EQ(done.violation, "") << done.order;
+  EXPECT_TRUE(done.complete) << done.runs;
+}
+
+TEST(IdleWorkers, OrdersOfWorkersWithPlacesByChance) {
+  for (const Served& served : {kOverlapping, kApart}) {
+    const Exploration done = at_places(served).sample(1, 5'000);
+    EXPECT_EQ(done.violation, "") << done.order;
+  }
+}
+
+TEST(IdleWorkers, PlantedBugsAtPlacesAreCaught) {
+  EXPECT_EQ(at_places<Bug::kWakesAnyone>(kApart).sample(1, 20'000).violation,
+            "sleeps while there is work");
+  EXPECT_EQ(at_places<Bug::kPassesOnToAnyone>(kOverlapping).sample(1, 200'000).violation,
+            "sleeps while there is work");
+}
+
 TEST(IdleWorkers, OnlyThoseAskedForAreWoken) {
   IdleWorkers<> idle(130);
   WorkerSet odd(3);
@@ -130,7 +245,7 @@ TEST(IdleWorkers, OnlyThoseAskedForAreWoken) {
 TEST(IdleWorkers, NoWakeUpIsLostUnderLoad) {
   ASSERT_TRUE(os::register_process_barrier());
   constexpr std::uint32_t kWorkers = 3;
-  constexpr int kPieces = 3000;
+  constexpr int kPieces = sized(3000, 300);
   IdleWorkers<> idle(kWorkers);
   std::atomic<int> work{0}, taken{0};
   std::vector<std::thread> workers;

@@ -72,6 +72,10 @@ class Trial {
 
   void add_thread(std::function<void()> body) { bodies_.push_back(std::move(body)); }
   void at_end(std::function<std::string()> check) { check_ = std::move(check); }
+  // What is wrong with it that this thread sleeps at the end; without, that it does.
+  void at_rest(std::function<std::string(std::uint32_t thread)> check) {
+    rest_check_ = std::move(check);
+  }
   std::uint32_t next_name() { return names_++; }
 
   // Begins; after that perform() until enabled() is empty.
@@ -113,8 +117,10 @@ class Trial {
   }
   // "" if all threads ended and the scenario is content.
   std::string outcome() const {
-    for (std::size_t index = 0; index < threads_.size(); ++index) {
-      if (!threads_[index]->ended) return "thread " + std::to_string(index) + " never wakes";
+    for (std::uint32_t index = 0; index < threads_.size(); ++index) {
+      if (threads_[index]->ended) continue;
+      if (!rest_check_) return "thread " + std::to_string(index) + " never wakes";
+      if (std::string wrong = rest_check_(index); !wrong.empty()) return wrong;
     }
     return check_ ? check_() : std::string();
   }
@@ -203,6 +209,7 @@ class Trial {
   Fiber home_;
   std::vector<std::function<void()>> bodies_;
   std::function<std::string()> check_;
+  std::function<std::string(std::uint32_t)> rest_check_;
   std::vector<std::unique_ptr<Thread>> threads_;
   Thread* running_ = nullptr;
   std::uint32_t names_ = 0;

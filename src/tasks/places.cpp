@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Setting the graph of places up, and finding places in it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <stdexcept>
 
 #include "tasks/scheduler.hpp"
@@ -31,12 +31,17 @@ std::string in_words(const PlaceRecord& place) {
 
 }  // namespace
 
+options completed(options chosen) {
+  base::Options from_environment;
+  const Status parsed = base::parse_environment(environ, from_environment);
+  if (!parsed.ok()) throw std::runtime_error(parsed.error().message);
+  if (chosen.platform.empty()) chosen.platform = from_environment.tasks_platform;
+  if (chosen.trace.empty()) chosen.trace = from_environment.tasks_trace;
+  return chosen;
+}
+
 machine::Platform chosen_platform(const options& chosen) {
-  std::string file = chosen.platform;
-  if (file.empty()) {
-    const char* const variable = std::getenv("AMASIA_TASKS_PLATFORM");
-    if (variable != nullptr) file = variable;
-  }
+  const std::string& file = chosen.platform;
   if (file.empty()) {
     const unsigned wanted = chosen.workers;
     return machine::plain_platform(wanted != 0 ? wanted : std::max(1u, os::allowed_core_count()));

@@ -11,6 +11,7 @@
 
 #include "amasia/tasks.hpp"
 #include "tasks/scheduler.hpp"
+#include "tasks/test_size.hpp"
 
 namespace amasia::tasks {
 namespace {
@@ -142,7 +143,7 @@ TEST(PlacesOfWorkers, WhoServesAPlaceIsWoken) {
   runtime workers({.platform = file.path});
   int hops = 0;
   workers.run([&] {
-    for (unsigned n = 0; n < 2000; ++n) {
+    for (unsigned n = 0; n < unsigned{sized(2000, 300)}; ++n) {
       const unsigned to = n * 7 % 4;
       const unsigned ran =
           async_future_at(find_place("core" + std::to_string(to)), [] {
@@ -152,7 +153,7 @@ TEST(PlacesOfWorkers, WhoServesAPlaceIsWoken) {
       ++hops;
     }
   });
-  EXPECT_EQ(hops, 2000);
+  EXPECT_EQ(hops, sized(2000, 300));
 }
 
 constexpr const char* kTwoQueues = R"({"amasia_platform": 1,
@@ -418,7 +419,7 @@ void run_at_random(unsigned seed) {
   ASSERT_EQ(ran.load(), 300) << "seed " << seed;
 }
 TEST(PlacesOfWorkers, AnyPathsRunEverything) {
-  for (unsigned seed = 1; seed <= 100; ++seed) run_at_random(seed);
+  for (unsigned seed = 1; seed <= unsigned{sized(100, 15)}; ++seed) run_at_random(seed);
 }
 
 }  // namespace

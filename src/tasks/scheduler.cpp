@@ -32,7 +32,7 @@ WaiterList<Task>& waiters_of(FutureState& state) noexcept {
 }
 
 Scheduler::Scheduler(options chosen)
-    : options_(std::move(chosen)),
+    : options_(completed(std::move(chosen))),
       platform_(chosen_platform(options_)),
       has_barrier_(os::register_process_barrier()),
       stacks_(options_.stack_bytes),
@@ -40,6 +40,7 @@ Scheduler::Scheduler(options chosen)
       base_(this, nullptr, {}) {
   for (std::uint32_t id = 0; id < platform_.workers.size(); ++id) {
     workers_.push_back(std::make_unique<Worker>(this, id));
+    workers_.back()->traces = !options_.trace.empty() || options_.on_event != nullptr;
   }
   set_up_places();
 }
@@ -60,6 +61,7 @@ Scheduler::~Scheduler() {
   stopping_.store(true, std::memory_order_seq_cst);
   for (auto& worker : workers_) idle_.wake(worker->id);
   for (auto& worker : workers_) worker->thread.join();
+  write_trace();
 }
 
 void Scheduler::enter_thread(void* argument) {
@@ -140,6 +142,7 @@ void Scheduler::loop() {
   for (;;) {
     Worker* const worker = this_worker();
     worker->current = &own;
+    worker->open = nullptr;
     Task* const task = next_task(*worker, own);
     if (task == nullptr || task->kind == Kind::kStrand) {
       settle(own);
@@ -174,6 +177,9 @@ void Scheduler::suspend(void (*act)(void* what, Strand* left), void* what) {
   const std::uint32_t here = worker->here;
   Strand* const self = worker->strand;
   self->resume.place = here;
+  OpenSpan* const open = worker->open;
+  if (open != nullptr) [[unlikely]]
+    pause_spans(*worker);
   // Straight to a strand that can go on, if one is next: no loop in between.
   Task* const top = worker->deque.pop();
   const bool direct = top != nullptr && top->kind == Kind::kStrand;
@@ -186,6 +192,9 @@ void Scheduler::suspend(void (*act)(void* what, Strand* left), void* what) {
   worker = this_worker();
   worker->current = current;
   worker->here = here;
+  worker->open = open;
+  if (open != nullptr) [[unlikely]]
+    resume_spans(*worker);
   perform_after_switch();
 }
 

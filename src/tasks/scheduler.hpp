@@ -40,6 +40,7 @@
 #include "tasks/place_queues.hpp"
 #include "tasks/scope.hpp"
 #include "tasks/stack_pool.hpp"
+#include "tasks/trace.hpp"
 #include "tasks/waiter_list.hpp"
 
 namespace amasia::tasks::detail {
@@ -84,6 +85,8 @@ struct alignas(64) Worker {
   Participation* current = nullptr;  // of what runs now
   std::uint32_t here = 0;            // the place of what runs now; as Task::place
   bool pushed_elsewhere = false;     // some of `deques` are made
+  bool traces = false;               // events are wanted
+  OpenSpan* open = nullptr;          // the innermost of what runs now
   std::atomic<std::uint32_t> attention{0};  // any thread; bits of Attention
   Deque<Task> deque;                        // at its home; others steal
   BlockCache blocks;
@@ -98,6 +101,7 @@ struct alignas(64) Worker {
   bool collects = false;             // takes the next task that it makes runnable itself, at once
   AfterSwitch after;
   WorkerCounts counts;
+  WorkerLog log;
   std::unique_ptr<Fiber> thread_stack;
   os::Thread thread;
 
@@ -124,6 +128,8 @@ Worker* this_worker() noexcept;
 Worker& worker_of_task();
 WaiterList<Task>& waiters_of(FutureState& state) noexcept;
 
+// With what the environment says where the program leaves it open. std::runtime_error.
+options completed(options chosen);
 // The platform that the options name: a file's, or the plain one. std::runtime_error.
 machine::Platform chosen_platform(const options& chosen);
 
@@ -131,6 +137,7 @@ machine::Platform chosen_platform(const options& chosen);
 struct Wait {
   const char* kind;
   std::source_location where;
+  const AwaitingTask* task = nullptr;  // one that has not begun; `kind` is its body's type then
   Wait* next = nullptr;
   Wait* previous = nullptr;
 };
@@ -150,6 +157,10 @@ class Scheduler {
   const PlaceRecord& place_named(std::string_view name) const;
   std::vector<unsigned> workers_at(const PlaceRecord& place) const;
   Copiers& copiers() { return copiers_; }
+  std::vector<span_statistics> spans() const;
+  // On the worker's thread, where events are wanted.
+  void emit(Worker& worker, const trace_event& event);
+  const char* place_name(const Worker& worker, std::uint32_t place) const;
   bool started() const { return started_; }
   // The finish scope of run() itself, for tasks that serve all.
   void set_background(Scope* scope) { background_ = scope; }
@@ -190,6 +201,9 @@ class Scheduler {
   void operation_began() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
   void operation_ended() { outstanding_.fetch_sub(1, std::memory_order_release); }
 
+  // Tasks that are yet to begin, where reports are wanted.
+  void note_awaiting(AwaitingTask* task);
+  void forget_awaiting(AwaitingTask* task);
   void note_wait(Wait* wait);
   void forget_wait(Wait* wait);
 
@@ -206,6 +220,7 @@ class Scheduler {
   }
   void push_elsewhere(Worker& worker, Task* task);
   void tell_takers(const PlaceRecord& place);
+  void write_trace() const noexcept;
   void set_up_places();
   void set_up_paths();
   void start();
@@ -262,7 +277,13 @@ class Scheduler {
 
   os::Mutex waits_mutex_;
   Wait* waits_ AMASIA_GUARDED_BY(waits_mutex_) = nullptr;
+  bool reporting_ AMASIA_GUARDED_BY(waits_mutex_) = false;
 };
+
+void run_traced(Worker& worker, Task* task, bool run);
+// What is open on a strand that stops, or goes on.
+void pause_spans(Worker& worker);
+void resume_spans(Worker& worker);
 
 // Ends the participation; who ends the scope by that resumes who waits for it.
 void settle(Participation& own);
@@ -275,6 +296,8 @@ inline void execute(Worker& worker, Task* task) {
   worker.here = task->place;
   const Scope* const scope = task->scope;
   const bool run = !scope->may_stop || !scope->stop.stop_requested();
+  if (worker.traces) [[unlikely]]
+    return run_traced(worker, task, run);
   task->execute(task, run);
 }
 

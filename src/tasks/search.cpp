@@ -81,7 +81,15 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     }
     found = look_around(worker);
   }
-  worker.counts.idle_ns.add(os::monotonic_now() - began);
+  const Nanos idle = os::monotonic_now() - began;
+  worker.counts.idle_ns.add(idle);
+  if (worker.traces) {
+    emit(worker, {.category = "idle",
+                  .name = "no work",
+                  .worker = worker.id,
+                  .begin_ns = began,
+                  .duration_ns = idle});
+  }
   return found;
 }
 

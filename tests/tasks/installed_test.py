@@ -61,6 +61,12 @@ class Installed(unittest.TestCase):
                          env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
         self.assertEqual(said, "sum 4 of 3 ranks\n")
 
+    def test_places(self):
+        program = self.build_with_pkg_config(HERE / "package" / "places.cpp", "amasia-tasks")
+        said = output_of(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
+        self.assertIn("copied 1\n", said)
+        self.assertIn("at interconnect\n", said)
+
     def test_with_cmake(self):
         build = self.root / "with_cmake"
         output_of("cmake", "-G", "Ninja", "-S", HERE / "package", "-B", build,

@@ -42,6 +42,8 @@ struct AwaitingTask : Task {
   FutureState** awaited = nullptr;
   std::uint32_t count = 0;
   std::uint32_t passed = 0;  // those before are ready
+  const char* body_type = "";  // a text that names it, for reports
+  void* noted = nullptr;       // in the list for reports of deadlocks, if that is kept
 };
 
 struct FutureState {
@@ -82,8 +84,6 @@ AMASIA_TASKS_API void release(void* block, std::size_t size) noexcept;
 // The caller runs in a task, or std::logic_error. The task belongs to the caller's finish scope.
 AMASIA_TASKS_API void spawn(Task* task);
 AMASIA_TASKS_API void spawn_awaiting(AwaitingTask* task);
-// Runs the task once the state is ready, as spawn() otherwise.
-AMASIA_TASKS_API void spawn_when_ready(Task* task, FutureState* state);
 // The caller's finish scope is that of run() itself.
 AMASIA_TASKS_API void enter_run();
 // An exception that left a task's body.

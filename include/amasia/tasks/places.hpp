@@ -114,6 +114,7 @@ void spawn_after_at(TaskType* task, place at) {
   task->kind = Kind::kAwaiting;
   task->awaited = task->body.states.data();
   task->count = static_cast<std::uint32_t>(task->body.states.size());
+  task->body_type = where::current().function_name();  // which names TaskType
   spawn_awaiting_at(task, at);
 }
 }  // namespace detail

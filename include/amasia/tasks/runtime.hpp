@@ -4,6 +4,7 @@
 
 #include "amasia/tasks.hpp"
 #include "amasia/tasks/places.hpp"
+#include "amasia/tasks/tracing.hpp"
 
 namespace amasia::tasks {
 
@@ -14,6 +15,12 @@ struct options {
   // workers look for tasks. "": the one that the variable AMASIA_TASKS_PLATFORM names, if any.
   // What is wrong with it is thrown as std::runtime_error with file, line and field.
   std::string platform = {};
+  // Where to write what each worker did when (tracing.hpp), at the runtime's end; "%p" in the name
+  // stands for the process. "": the file that the variable AMASIA_TASKS_TRACE names, if any.
+  std::string trace = {};
+  // Gets each event of the trace when it is over, on the thread of its worker, several at once.
+  // Must not throw, nor wait for tasks.
+  std::function<void(const trace_event& event)> on_event = {};
   std::size_t stack_bytes = 256 * 1024;
   // When all workers sleep and tasks wait, which only another thread could end: says who waits for
   // what, and calls on_deadlock or, if there is none, aborts. In builds without NDEBUG.
@@ -82,6 +89,10 @@ class AMASIA_TASKS_API runtime {
 
   // Any thread, at any time; exact when nothing runs.
   std::vector<worker_statistics> statistics() const;
+
+  // How often and how long spans were, by category, name and place. Any thread, at any time; those
+  // that are still open are not in it.
+  std::vector<span_statistics> spans() const;
 
   // The graph of places. Any thread.
   std::vector<place> places() const;
