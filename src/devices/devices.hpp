@@ -24,6 +24,7 @@
 //   ids.hpp     DeviceId, ClientId, keys, classes, device descriptions: the shared vocabulary
 //   wire/       records of 64 bytes in rings of shared memory; packets on a Unix socket
 //   policy/     pure: order, placement, eviction, fairness; plug-in ABI
+//   trace/      pure: tasks that ended, as text that Perfetto opens
 //   daemon/     pure state (step), then the server around it
 //   client/     pure task graph and residency, then connection, workers, the C API
 //   backends/   what touches hardware
@@ -34,4 +35,7 @@
 // kernel.
 #pragma once
 
+#include "devices/client/observe.hpp"
 #include "devices/ids.hpp"
+#include "devices/policy/policy.hpp"
+#include "devices/trace/trace.hpp"

@@ -230,7 +230,8 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
   state.incoming.reset();
   about.allowed &= large_enough;
   about.preferred &= large_enough;
-  if (draining_ || about.allowed == 0) {
+  // Memory was looked at above; a quota is the policy's.
+  if (draining_ || about.allowed == 0 || !policy_->can_run(about).ok()) {
     const auto reason = draining_ ? RefuseReason::kDraining : RefuseReason::kTooLarge;
     release_buffers(client, task);
     effects.push_back(Send{client.first, short_record(RecordKind::kRefuse, about.key.task, 0,
@@ -294,6 +295,7 @@ DaemonState::Complaint DaemonState::receive_finished(Client& client, const Finis
   ended.task = task.description.key;
   ended.device = task.device;
   ended.kernel = task.description.kernel;
+  ended.work_items = task.description.work_items;
   ended.succeeded = record.failure == 0;
   ended.put_at = task.description.put_at;
   ended.granted_at = task.granted_at;

@@ -59,6 +59,7 @@ struct TaskEnded {
   TaskKey task;
   DeviceId device;
   std::uint64_t kernel = 0;
+  std::uint64_t work_items = 0;
   bool succeeded = false;
   Nanos put_at = 0, granted_at = 0, copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0,
         finished_at = 0;

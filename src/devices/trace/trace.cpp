@@ -38,10 +38,9 @@ std::string json_text(std::string_view text) {
 }
 
 std::string TraceText::device(DeviceId id, const DeviceDescription& description) {
-  const std::string more =
-      fmt::format(R"(,"device":{},"class":{},"depth":{},"memory":{})", id.value,
-                  json_text(name_of(description.device_class)), description.queue_depth,
-                  description.memory);
+  const std::string more = fmt::format(R"(,"device":{},"class":{},"depth":{},"memory":{})",
+                                       id.value, json_text(name_of(description.device_class)),
+                                       description.queue_depth, description.memory);
   return metadata(kFirstDevice + id.value, fmt::format("device {}: {}", id.value, description.name),
                   more);
 }
@@ -66,11 +65,10 @@ std::string TraceText::slice(std::string_view name, std::uint64_t process, std::
                              Nanos from, Nanos until, std::string_view arguments) const {
   const std::string more =
       arguments.empty() ? std::string() : fmt::format(R"(,"args":{{{}}})", arguments);
-  return fmt::format(
-      R"({{"name":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}{}}},)"
-      "\n",
-      json_text(name), microseconds(from - began_), microseconds(until - from), process, lane,
-      more);
+  return fmt::format(R"({{"name":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}{}}},)"
+                     "\n",
+                     json_text(name), microseconds(from - began_), microseconds(until - from),
+                     process, lane, more);
 }
 
 std::string TraceText::task(const TraceTask& task) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who looks on: asks a daemon for its state, without being a client.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/base.hpp"
+
+namespace amasia::devices {
+
+class Link;
+
+class Observer {
+ public:
+  // Connects to the daemon at `path` ("": the user's own); never starts one. The error's code is
+  // ECONNREFUSED or ENOENT where none runs, else as Link::open has it.
+  static Result<std::unique_ptr<Observer>> open(const std::string& path);
+  ~Observer();
+
+  // The daemon's state as JSON (docs/protocols/devices.md). Waits at most ten seconds. An error
+  // means that the daemon has gone, or is stopped.
+  Result<std::string> snapshot();
+
+ private:
+  explicit Observer(std::unique_ptr<Link> link);
+
+  std::unique_ptr<Link> link_;
+  std::uint32_t requests_ = 0;
+};
+
+}  // namespace amasia::devices

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/daemon/trace_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "devices/policy/terms.hpp"
+
+namespace amasia::devices {
+namespace {
+
+constexpr Nanos kHeldBack = 100 * base::kMillisecond;
+
+}  // namespace
+
+TraceFile::TraceFile(std::FILE* file, std::string path, Nanos now)
+    : file_(file), path_(std::move(path)), text_(now), flushed_at_(now) {}
+
+Result<std::unique_ptr<TraceFile>> TraceFile::open(const std::string& path, Nanos now) {
+  std::FILE* const file = std::fopen(path.c_str(), "we");
+  if (file == nullptr) {
+    return base::errno_error(errno, fmt::format("cannot write the trace '{}'", path));
+  }
+  std::unique_ptr<TraceFile> out(new TraceFile(file, path, now));
+  out->write(out->text_.begin());
+  out->flush();
+  return out;
+}
+
+TraceFile::~TraceFile() {
+  write(text_.end());
+  flush();
+  std::fclose(file_);
+}
+
+void TraceFile::write(const std::string& text) {
+  if (failed_ || std::fwrite(text.data(), 1, text.size(), file_) == text.size()) return;
+  failed_ = true;
+  base::log_line(base::LogLevel::kWarning, "{}",
+                 base::errno_error(errno, fmt::format("the trace '{}' ends here", path_)).message);
+}
+
+void TraceFile::flush() {
+  if (!failed_ && std::fflush(file_) != 0) failed_ = true;
+}
+
+void TraceFile::client_joined(ClientId client, const ClientState& state) {
+  write(text_.client(client, state.process, state.program));
+}
+
+void TraceFile::ended(const TaskEnded& ended, const DeviceDescription& device) {
+  if (!contains(named_, ended.device)) {
+    named_ |= set_of(ended.device);
+    write(text_.device(ended.device, device));
+  }
+  TraceTask task;
+  task.task = ended.task;
+  task.device = ended.device;
+  task.kernel = ended.kernel;
+  task.succeeded = ended.succeeded;
+  TaskDescription about;
+  about.work_items = ended.work_items;
+  task.share = policy::share_of(about, policy::terms_of(device));
+  task.put_at = ended.put_at;
+  task.granted_at = ended.granted_at;
+  task.copy_began = ended.copy_began;
+  task.run_began = ended.run_began;
+  task.run_ended = ended.run_ended;
+  task.copy_ended = ended.copy_ended;
+  task.finished_at = ended.finished_at;
+  task.copied = ended.copied;
+  write(text_.task(task));
+  if (ended.finished_at - flushed_at_ < kHeldBack) return;
+  flushed_at_ = ended.finished_at;
+  flush();
+}
+
+}  // namespace amasia::devices

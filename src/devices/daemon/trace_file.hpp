@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The daemon's trace (trace/trace.hpp), written to a file while it runs.
+#pragma once
+
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "devices/daemon/server.hpp"
+#include "devices/trace/trace.hpp"
+
+namespace amasia::devices {
+
+// What was written is a trace at any moment: a daemon that is killed loses what it held back, at
+// most the tasks of the last 100 ms of work. One thread.
+class TraceFile final : public TaskSink {
+ public:
+  // Truncates the file. `now`: CLOCK_MONOTONIC, from which times count.
+  static Result<std::unique_ptr<TraceFile>> open(const std::string& path, Nanos now);
+  ~TraceFile() override;
+  TraceFile(const TraceFile&) = delete;
+  TraceFile& operator=(const TraceFile&) = delete;
+
+  void client_joined(ClientId client, const ClientState& state) override;
+  void ended(const TaskEnded& task, const DeviceDescription& device) override;
+  // A full disk: nothing is written from then on.
+  bool failed() const { return failed_; }
+
+ private:
+  TraceFile(std::FILE* file, std::string path, Nanos now);
+  void write(const std::string& text);
+  void flush();
+
+  std::FILE* file_;
+  std::string path_;
+  TraceText text_;
+  DeviceSet named_ = 0;  // devices that the trace knows
+  Nanos flushed_at_;
+  bool failed_ = false;
+};
+
+}  // namespace amasia::devices
