@@ -23,6 +23,9 @@ constexpr const char* kUsage =
     "       amasia doctor [program]                    say what would keep it from running here\n"
     "       amasia machine [FILE] [--draw PICTURE.svg]\n"
     "                                                  write or draw places and paths for tasks\n"
+    "       amasia devices [policies]                  list accelerators, or scheduling policies\n"
+    "       amasia top [--once]                        show what programs do on accelerators\n"
+    "       amasia report TRACE.json                   draw a trace of amasia-deviced\n"
     "       amasia options [--markdown]                list the options and their values in force\n"
     "       amasia version\n"
     "       amasia help\n"
@@ -30,7 +33,7 @@ constexpr const char* kUsage =
     "example: amasia run -n 2 --stats ./program\n";
 
 constexpr const char* kCommands =
-    "run, explain, calibrate, doctor, machine, options, version or help";
+    "run, explain, calibrate, doctor, machine, devices, top, report, options, version or help";
 
 int refuse(const std::string& sentence) {
   amasia::base::log_line(amasia::base::LogLevel::kError, "{}", sentence);
@@ -69,6 +72,9 @@ int dispatch(Arguments arguments) {
   if (command == "explain") return amasia::tools::explain_command(rest);
   if (command == "doctor") return amasia::tools::doctor_command(rest);
   if (command == "machine") return amasia::tools::machine_command(rest);
+  if (command == "devices") return amasia::tools::devices_command(rest);
+  if (command == "top") return amasia::tools::top_command(rest);
+  if (command == "report") return amasia::tools::report_command(rest);
   if (command == "options") return options_command(rest);
   if (command == "version" || command == "--version") return version_command();
   if (command == "help" || command == "--help" || command == "-h") {

@@ -18,6 +18,7 @@
 #include "machine/machine.hpp"
 #include "os/os.hpp"
 #include "tools/calibration_report.hpp"
+#include "tools/gnuplot.hpp"
 #include "tools/program.hpp"
 #include "tools/supervisor.hpp"
 
@@ -117,42 +118,6 @@ Result<Ended> run_program(const CalibrateArguments& arguments) {
   return out;
 }
 
-// The sentence says what is wrong. Nothing is left of the file where it did not work.
-Status draw(const std::string& script, const std::string& partial, const std::string& path) {
-  auto gnuplot = find_program("gnuplot", std::getenv("PATH"));
-  if (!gnuplot.ok()) {
-    return Error{"--plot: gnuplot is not installed (apt install gnuplot-nox), so '" + path +
-                     "' is not drawn; the table has the same figures",
-                 0};
-  }
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return base::errno_error(errno, "cannot make a pipe");
-  os::Descriptor reading(ends[0]), writing(ends[1]);
-  os::SpawnRequest request;
-  request.executable = gnuplot.value().path;
-  request.arguments = {"gnuplot"};
-  for (char** entry = environ; *entry != nullptr; ++entry) request.environment.push_back(*entry);
-  request.standard_input = reading.get();
-  const auto started = os::spawn(request);
-  if (!started.ok()) return started.error();
-  reading.close();
-  ::signal(SIGPIPE, SIG_IGN);  // one that ends early is told of below
-  std::string_view rest(script);
-  while (!rest.empty()) {
-    const ssize_t written = ::write(writing.get(), rest.data(), rest.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) break;
-    rest.remove_prefix(static_cast<std::size_t>(written));
-  }
-  writing.close();
-  const bool drawn = wait_for(started.value()) == 0 && rest.empty();
-  if (!drawn || ::rename(partial.c_str(), path.c_str()) != 0) {
-    ::unlink(partial.c_str());
-    return Error{"--plot: gnuplot could not draw '" + path + "'; what it said stands above", 0};
-  }
-  return base::ok();
-}
-
 Status check_plot(const std::string& path) {
   if (path.empty()) return base::ok();
   const std::string partial = path + ".partial";
@@ -203,7 +168,8 @@ int report(const CalibrateArguments& arguments, const Options& options, Measurem
   std::printf("\nkept in '%s'\n", path.c_str());
   if (arguments.plot.empty()) return 0;
   const std::string partial = arguments.plot + ".partial";
-  const Status drawn = draw(plot_script(measured, identity, partial), partial, arguments.plot);
+  const Status drawn =
+      draw(plot_script(measured, identity, partial), partial, arguments.plot, "--plot");
   if (drawn.ok()) {
     std::printf("drawn in '%s'\n", arguments.plot.c_str());
     return 0;

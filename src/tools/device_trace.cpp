@@ -30,21 +30,27 @@ bool is_true(const Json& object, const char* key) {
   return found == object.end() || !found->is_boolean() || found->get<bool>();
 }
 
-// Whole lines only: one event a line, as the daemon writes it. Other writers' files are whole.
-std::string_view closed(std::string_view text, std::string& patched) {
-  std::string_view trimmed = text;
-  while (!trimmed.empty() && std::string_view(" \n\r\t").find(trimmed.back()) != std::string::npos) {
-    trimmed.remove_suffix(1);
-  }
-  if (trimmed.ends_with(']') || trimmed.ends_with('}')) return trimmed;
-  const std::size_t last = trimmed.rfind("},\n");
-  patched = trimmed.ends_with("},") ? trimmed.substr(0, trimmed.size() - 1)
-            : last != std::string_view::npos ? trimmed.substr(0, last + 1)
-                                             : std::string_view("[");
-  patched += ']';
-  return patched;
+// What is whole of a file that was cut off: events up to the last that is followed by a comma.
+std::string closed(std::string_view text) {
+  const std::size_t last = text.rfind("},");
+  return (last == std::string_view::npos ? std::string("[")
+                                         : std::string(text.substr(0, last + 1))) +
+         "]";
 }
 
+Json parse_events(std::string_view text) {
+  Json out = Json::parse(text, nullptr, false);
+  const std::size_t first = text.find_first_not_of(" \n\r\t");
+  if (first == std::string_view::npos || text[first] != '[') return out;
+  std::string_view rest = text;
+  // A cut within an event's arguments may leave a "}," that is not its end.
+  for (int tries = 0; out.is_discarded() && tries < 4 && !rest.empty(); ++tries) {
+    out = Json::parse(closed(rest), nullptr, false);
+    const std::size_t last = rest.rfind("},");
+    rest = rest.substr(0, last == std::string_view::npos ? 0 : last);
+  }
+  return out;
+}
 
 void read_metadata(const Json& event, DeviceTrace& out) {
   const auto arguments = event.find("args");
@@ -146,8 +152,8 @@ std::vector<Row> client_rows(const DeviceTrace& trace) {
   std::vector<Row> out;
   for (const auto& [id, of_client] : sums) {
     const auto name = trace.clients.find(id);
-    out.push_back({name == trace.clients.end() ? fmt::format("client {}", id) : name->second,
-                   of_client});
+    out.push_back(
+        {name == trace.clients.end() ? fmt::format("client {}", id) : name->second, of_client});
   }
   return out;
 }
@@ -163,8 +169,8 @@ std::vector<std::string> cells(const Row& row) {
           base::volume_text(row.sums.bytes),
           row.utilisation < 0 ? "" : fmt::format("{:.1f} %", 100 * row.utilisation)};
 }
-constexpr std::array<const char*, 8> kColumns = {"",      "tasks",  "failed", "queued",
-                                                 "copies", "run", "copied", "utilisation"};
+constexpr std::array<const char*, 8> kColumns = {"",       "tasks", "failed", "queued",
+                                                 "copies", "run",   "copied", "utilisation"};
 
 void append_table(std::string& out, const char* title, const std::vector<Row>& rows) {
   fmt::format_to(Output(out), "{:<40} {:>8} {:>7} {:>10} {:>10} {:>10} {:>11} {:>11}\n", title,
@@ -230,9 +236,9 @@ std::string base64(std::string_view bytes) {
   return out;
 }
 
-// In single quotes of gnuplot, where only the quote itself is special; in titles, with enhanced text
-// off.
-std::string quoted(std::string_view text) {
+// In single quotes of gnuplot, where only the quote itself is special; in titles, with enhanced
+// text off.
+std::string gnuplot_text(std::string_view text) {
   std::string out = "'";
   for (const char c : text) {
     if (c == '\'') out += "''";
@@ -244,8 +250,7 @@ std::string quoted(std::string_view text) {
 }  // namespace
 
 Result<DeviceTrace> parse_device_trace(std::string_view text) {
-  std::string patched;
-  const Json json = Json::parse(closed(text, patched), nullptr, false);
+  const Json json = parse_events(text);
   if (json.is_discarded()) return Error{"it is not JSON", 0};
   const Json* events = &json;
   if (json.is_object() && json.contains("traceEvents")) events = &json["traceEvents"];
@@ -313,7 +318,7 @@ std::string utilisation_script(const DeviceTrace& trace, const std::string& path
       "set terminal pngcairo noenhanced size 1000,{} font 'sans,10'\nset output {}\n"
       "set yrange [0:105]\nset xrange [0:{}]\nset grid ytics lc rgb '#dddddd'\nset tics nomirror\n"
       "set border 3\n",
-      panels ? 110 + 130 * std::max<std::size_t>(devices, 2) : 520, quoted(path),
+      panels ? 110 + 130 * std::max<std::size_t>(devices, 2) : 520, gnuplot_text(path),
       std::max<std::size_t>(points.size(), 1));
   const std::size_t step = std::max<std::size_t>(1, points.size() / kMostPoints);
   out += "$points << EOD\n0";
@@ -321,7 +326,8 @@ std::string utilisation_script(const DeviceTrace& trace, const std::string& path
   out += '\n';
   for (std::size_t i = 0; i < points.size(); i += step) {
     fmt::format_to(Output(out), "{}", i + 1);
-    for (const double value : points[i].of_device) fmt::format_to(Output(out), " {:.2f}", 100 * value);
+    for (const double value : points[i].of_device)
+      fmt::format_to(Output(out), " {:.2f}", 100 * value);
     out += '\n';
   }
   out += "EOD\n";
@@ -343,7 +349,7 @@ std::string utilisation_script(const DeviceTrace& trace, const std::string& path
     if (!panels && d == 1) out += "set xlabel 'scheduling events'\nplot ";
     fmt::format_to(Output(out), "{}$points using 1:{} with {} lc rgb '{}' title {}{}",
                    panels ? "plot " : "", d + 1, panels ? "fillsteps fs solid 0.6" : "steps",
-                   colours[(d - 1) % colours.size()], quoted(device.name),
+                   colours[(d - 1) % colours.size()], gnuplot_text(device.name),
                    panels || last ? "\n" : ", ");
   }
   if (panels) out += "unset multiplot\n";
@@ -363,15 +369,17 @@ std::string device_report_html(const DeviceTrace& trace, std::string_view png,
                  trace.tasks.size(), client_rows(trace).size(), trace.devices.size(),
                  time_text(elapsed_us(trace)));
   if (!png.empty()) {
-    out += "<p><img alt=\"Utilisation of each device over scheduling events\" "
-           "src=\"data:image/png;base64,";
+    out +=
+        "<p><img alt=\"Utilisation of each device over scheduling events\" "
+        "src=\"data:image/png;base64,";
     out += base64(png) + "\"></p>\n";
   }
   append_html_table(out, "device", device_rows(trace));
   append_html_table(out, "client", client_rows(trace));
-  out += "<p>queued, copies and run: means of a task. Utilisation: the part of a device's processing "
-         "elements that tasks in flight have, over the time from the first grant to the last end."
-         "</p>\n</body></html>\n";
+  out +=
+      "<p>queued, copies and run: means of a task. Utilisation: the part of a device's processing "
+      "elements that tasks in flight have, over the time from the first grant to the last end."
+      "</p>\n</body></html>\n";
   return out;
 }
 

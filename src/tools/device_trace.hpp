@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a trace of devices says (docs/device_tools.md): figure 5 of mcl-gpgpu2020, utilisation of each
-// device over scheduling events, and tables. Pure.
+// What a trace of devices says (docs/device_tools.md): figure 5 of mcl-gpgpu2020, utilisation of
+// each device over scheduling events, and tables. Pure.
 #pragma once
 
 #include <cstdint>

@@ -122,7 +122,7 @@ TEST(DeviceTrace, ReportNamesWhatItCounts) {
   const auto trace = parse_device_trace(some_trace());
   ASSERT_TRUE(trace.ok());
   const std::string text = device_report_text(trace.value());
-  EXPECT_EQ(text.substr(0, text.find('\n')), "4 tasks of 1 client on 2 devices in 3000.0 us");
+  EXPECT_EQ(text.substr(0, text.find('\n')), "4 tasks of 1 client on 2 devices in 3.0 ms");
   EXPECT_NE(text.find("75.0 %"), std::string::npos) << "of device 0: " << text;
   const std::string html = device_report_html(trace.value(), "\x89PNG", "a & b");
   EXPECT_NE(html.find("data:image/png;base64,iVBORw=="), std::string::npos);

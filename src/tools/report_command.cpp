@@ -39,9 +39,8 @@ Result<ReportArguments> read_arguments(std::span<const char* const> arguments) {
       }
       (argument == "--png" ? out.png : out.html) = arguments[++i];
     } else if (argument.starts_with("-")) {
-      return Error{fmt::format("'{}' is not an option of report; it takes --png and --html",
-                               argument),
-                   0};
+      return Error{
+          fmt::format("'{}' is not an option of report; it takes --png and --html", argument), 0};
     } else if (!out.trace.empty()) {
       return Error{fmt::format("report takes one trace, not '{}' and '{}'", out.trace, argument),
                    0};

@@ -6,8 +6,8 @@
 
 namespace amasia::tools {
 
-// Arguments: TRACE.json [--png FILE] [--html FILE]. Returns the exit code: 0, 2 for a mistake of the
-// user's, 1 where a file could not be written.
+// Arguments: TRACE.json [--png FILE] [--html FILE]. Returns the exit code: 0, 2 for a mistake of
+// the user's, 1 where a file could not be written.
 int report_command(std::span<const char* const> arguments);
 
 }  // namespace amasia::tools
