@@ -114,7 +114,10 @@ Result<NodeDevices> parse_node_devices(std::string_view text) {
       if (key == std::string_view("devices")) {
         out.devices.push_back(device_of(one));
       } else {
-        out.clients.push_back(client_of(one));
+        // Who looks on, such as this process, announces no devices.
+        const auto of_client = one.find("devices");
+        const bool looks_on = of_client != one.end() && of_client->is_array() && of_client->empty();
+        if (!looks_on) out.clients.push_back(client_of(one));
       }
     }
   }
