@@ -23,7 +23,7 @@ namespace amasia::devices {
 using LocalDevice = std::uint32_t;
 
 enum class ProgramKind : std::uint8_t {
-  kOpenClSource,
+  kSource,        // OpenCL C
   kSpirv,
   kBinary,        // what the device itself takes: a PoCL binary, a cubin
   kGraph,         // of a device's built-in kernel "dataflow"
@@ -37,7 +37,7 @@ constexpr ProgramKinds set_of(ProgramKind kind) { return 1U << static_cast<unsig
 
 // What to load; the same value gives the same program. Owned by the client as long as tasks use it.
 struct ProgramCode {
-  ProgramKind kind = ProgramKind::kOpenClSource;
+  ProgramKind kind = ProgramKind::kSource;
   std::string code;     // the content of the file, not its path
   std::string path;     // where it came from, for messages; "" where it came from memory
   std::string options;  // the compiler's
@@ -113,6 +113,9 @@ struct Work {
   std::span<const KernelArgument> arguments;
   std::span<const Copy> to_device;
   std::span<const Copy> to_host;
+  // The caller calls wait_for() as soon as submit() has returned: the back end need not see to it
+  // that somebody else notices the end before that call is over.
+  bool caller_waits = false;
 };
 
 class Backend {
@@ -122,7 +125,12 @@ class Backend {
   // Found once, when the back end was made; the same order all along.
   virtual const std::vector<DeviceDescription>& devices() const = 0;
   // Programs that the device may be able to load. Tasks of others are not placed there.
-  virtual ProgramKinds takes(LocalDevice device) const = 0;
+  virtual ProgramKinds takes(LocalDevice device) const {
+    static_cast<void>(device);
+    return set_of(ProgramKind::kSource) | set_of(ProgramKind::kSpirv) |
+           set_of(ProgramKind::kBinary) | set_of(ProgramKind::kGraph) |
+           set_of(ProgramKind::kBuiltIn);
+  }
 
   // Loads `code` for the device (building it, or taking it from the on-disk cache) and finds
   // `kernel` in it. Blocks for as long as a compiler takes. The client remembers what it got by
@@ -146,6 +154,7 @@ class Backend {
   // The calling thread waits for `completion`, of a work submitted and perhaps finished, and has
   // nothing else to do: a back end whose driver has a cheaper way to wait than a call-back may use
   // it, until `deadline` (CLOCK_MONOTONIC) at the latest. Returns at once where there is none.
+  // The completion may have been told, and have gone, before or during the call.
   virtual void wait_for(Completion& completion, Nanos deadline) {
     static_cast<void>(completion);
     static_cast<void>(deadline);

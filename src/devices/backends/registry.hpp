@@ -7,12 +7,18 @@
 #include <vector>
 
 #include "devices/backends/backend.hpp"
+#include "devices/backends/program_cache.hpp"
 
 namespace amasia::devices {
 
+struct Backends {
+  std::unique_ptr<ProgramCache> cache;  // outlives them
+  std::vector<std::unique_ptr<Backend>> all;
+};
+
 // The back ends whose names stand in `wanted` (AMASIA_DEVICES_BACKENDS, such as "host,opencl"; "":
 // all), each with its devices. One that has no device here, or whose driver is not installed, is
-// left out. Blocks while drivers look for hardware. Logs why a back end was left out.
-std::vector<std::unique_ptr<Backend>> make_backends(std::string_view wanted);
+// left out. Blocks while drivers look for hardware. Logs (at level info) why.
+Backends make_backends(std::string_view wanted);
 
 }  // namespace amasia::devices

@@ -225,6 +225,10 @@ std::optional<std::string> Server::handle_open(Connection& connection,
     }
   }
   const std::string name = text_of(packet.name);
+  if (packet.replace != 0 && packet.create != 0) {
+    segments_.forget(name);
+    segment_memory_.erase(name);
+  }
   const auto answer = segments_.open(connection.client, name, packet.size, packet.create != 0);
   if (answer.takes_memory) segment_memory_[name] = std::move(descriptors[0]);
   SharedPacket reply;

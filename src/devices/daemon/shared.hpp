@@ -30,6 +30,8 @@ class SharedSegments {
   Answer open(ClientId client, const std::string& name, Bytes size, bool create);
   // One use less; true: it was the last, and the segment has gone.
   bool close(ClientId client, const std::string& name);
+  // The name is free again; who uses the segment keeps its memory, and closes it without effect.
+  void forget(const std::string& name) { segments_.erase(name); }
   // Ends all uses of the client; the names of segments that have gone.
   std::vector<std::string> leave(ClientId client);
   std::size_t size() const { return segments_.size(); }

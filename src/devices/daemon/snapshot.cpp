@@ -11,7 +11,7 @@
 namespace amasia::devices {
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -32,8 +32,8 @@ std::string device_text(std::size_t number, const DeviceState& device) {
       R"({{"device":{},"identity":{},"name":{},"vendor":{},"platform":{},"backend":{},)"
       R"("class":"{}","compute_units":{},"memory":{},"queue_depth":{},"clients":{},)"
       R"("running":{},"finished":{},"resident":{},"busy_ns":{}}})",
-      number, quoted(about.identity), quoted(about.name), quoted(about.vendor),
-      quoted(about.platform), quoted(about.backend), name_of(about.device_class),
+      number, json_string(about.identity), json_string(about.name), json_string(about.vendor),
+      json_string(about.platform), json_string(about.backend), name_of(about.device_class),
       about.compute_units, about.memory, about.queue_depth, device.clients, device.granted,
       device.finished, device.resident, device.busy);
 }
@@ -53,7 +53,7 @@ std::string client_text(ClientId id, const ClientState& client) {
   return fmt::format(R"({{"client":{},"process":{},"program":{},"queued":{},"running":{},)"
                      R"("finished":{},"failed":{},"resident":{},"devices":[{}],)"
                      R"("running_on":[{}]}})",
-                     id.value, client.process, quoted(client.program), client.queued,
+                     id.value, client.process, json_string(client.program), client.queued,
                      client.granted, client.finished, client.failed, client.resident, devices,
                      running);
 }
@@ -70,7 +70,7 @@ std::string snapshot_of(const DaemonState& state, Nanos now, std::int32_t proces
   }
   return fmt::format(R"({{"version":{},"process":{},"policy":{},"now_ns":{},"draining":{},)"
                      R"("devices":[{}],"clients":[{}]}})",
-                     kProtocolVersion, process, quoted(state.policy().name()), now,
+                     kProtocolVersion, process, json_string(state.policy().name()), now,
                      state.draining() ? "true" : "false", devices, clients);
 }
 

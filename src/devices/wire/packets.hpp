@@ -88,7 +88,8 @@ struct RefusedPacket {
 struct OpenSharedPacket {
   PacketHead head{PacketKind::kOpenShared};
   std::uint64_t size = 0;       // bytes; 0: as it is, which must exist
-  std::uint64_t create = 0;     // 1: with the memory attached; may exist with the same size
+  std::uint64_t create = 0;     // 1: with the memory attached, for the case that there is none
+  std::uint64_t replace = 0;    // 1: one that is there loses its name first; its users keep it
   char name[128] = {};
 };
 struct CloseSharedPacket {

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+// Start and end, submitting, waiting, ends of tasks.
+#include "devices/client/client.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace amasia::devices {
+namespace {
+
+int code_of(const Error& error) {
+  switch (error.code) {
+    case ENAMETOOLONG:
+    case EPERM:
+    case EACCES:
+      return MCL_ERR_SOCKET;
+    case EPROTONOSUPPORT:
+      return MCL_ERR_VERSION;
+    case ENOMEM:
+    case ENOSPC:
+    case EMFILE:
+      return MCL_ERR_SHMEM;
+    default:
+      return MCL_ERR_SRVCOMM;
+  }
+}
+
+std::uint64_t items_of(const Task& task) {
+  std::uint64_t items = 1;
+  for (const std::uint64_t size : task.global) items *= size;
+  return items;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Client>> Client::start(const ClientSettings& settings,
+                                              Backends backends) {
+  std::unique_ptr<Client> client(new Client(settings));
+  if (auto done = client->begin(std::move(backends)); !done.ok()) return done.error();
+  return client;
+}
+
+Status Client::begin(Backends backends) {
+  backends_ = std::move(backends);
+  for (const auto& backend : backends_.all) {
+    for (const DeviceDescription& description : backend->devices()) {
+      if (places_.size() == kMaxDevices) break;
+      const auto local = static_cast<LocalDevice>(&description - backend->devices().data());
+      places_.push_back({backend.get(), local, &description});
+      descriptions_.push_back(description);
+    }
+  }
+  auto wakeup = os::Wakeup::make();
+  if (!wakeup.ok()) return Error{wakeup.error().message, MCL_ERR_MEMALLOC};
+  interrupt_ = std::move(wakeup).value();
+  auto link = Link::open(settings_.link, descriptions_);
+  if (!link.ok()) return Error{link.error().message, code_of(link.error())};
+  {
+    os::MutexLock lock(lock_);
+    adopt(std::move(link).value());
+  }
+  auto service = os::Thread::start(&Client::serve, this);
+  if (!service.ok()) return Error{service.error().message, MCL_ERR_MEMALLOC};
+  service_ = std::move(service).value();
+  for (unsigned i = 0; i < settings_.workers; ++i) {
+    auto worker = os::Thread::start(&Client::work, this);
+    if (!worker.ok()) return Error{worker.error().message, MCL_ERR_MEMALLOC};
+    workers_.push_back(std::move(worker).value());
+  }
+  return base::ok();
+}
+
+void Client::adopt(std::unique_ptr<Link> link) {
+  link_ = std::move(link);
+  ++link_number_;
+  draining_ = false;
+  link_wanted_ = false;
+  outstanding_ = 0;
+  unsent_.clear();
+}
+
+Client::~Client() {
+  if (service_.joinable()) wait_all();
+  stopping_.store(true);
+  if (interrupt_.descriptor() >= 0) interrupt_.raise();
+  job_posts_.fetch_add(1);
+  os::futex_wake(job_posts_, 1 << 20);
+  service_.join();
+  for (os::Thread& worker : workers_) worker.join();
+  // Tasks are ended; what is left of buffers goes before the back ends.
+  os::MutexLock lock(lock_);
+  for (auto& [address, memory] : shared_) {
+    os::unmap(reinterpret_cast<std::uintptr_t>(address), memory.size);
+  }
+  link_.reset();
+  buffers_.clear();
+  buffers_by_number_.clear();
+  graveyard_.clear();
+}
+
+DeviceSet Client::classes_of(std::uint64_t flags) const {
+  DeviceSet set = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const std::uint64_t wanted = places_[i].description->device_class == DeviceClass::kCpu
+                                     ? MCL_TASK_CPU
+                                 : places_[i].description->device_class == DeviceClass::kGpu
+                                     ? MCL_TASK_GPU
+                                     : MCL_TASK_FPGA | MCL_TASK_DF;
+    if ((flags & wanted) != 0) set |= DeviceSet{1} << i;
+  }
+  return set;
+}
+
+Fault Client::check(Task& task) {
+  for (std::size_t i = 0; i < task.arguments.size(); ++i) {
+    if (!task.arguments[i].set) {
+      return fault(MCL_ERR_ARGCOUNT, "argument {} of {} of kernel '{}' is not set", i,
+                   task.arguments.size(), task.kernel);
+    }
+  }
+  const std::uint64_t classes = (task.flags & MCL_TASK_TYPE_MASK) != 0
+                                    ? task.flags & MCL_TASK_TYPE_MASK
+                                    : std::uint64_t{MCL_TASK_ANY};
+  DeviceSet able = ~DeviceSet{0};
+  Fault why;
+  if (!task.kernel.empty()) {
+    able = programs_.devices_for(task.kernel, &why);
+    if (why) return why;
+  }
+  task.allowed = classes_of(classes) & able;
+  if (task.allowed == 0) {
+    return fault(MCL_ERR_INVDEV,
+                 "no device of the classes asked for ({:#x}) can run kernel '{}'; this node has {} "
+                 "devices",
+                 classes, task.kernel, places_.size());
+  }
+  task.preferred = classes_of((task.flags & MCL_FAV_MASK) >> 16) & task.allowed;
+  // Classes of the original can be named together with a favourite.
+  Bytes needed = 0;
+  for (const Argument& argument : task.arguments) {
+    if (!argument.is_buffer()) continue;
+    needed += argument.resident != nullptr ? argument.resident->where.size() : argument.size;
+  }
+  DeviceSet large = 0;
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const Bytes memory = places_[i].description->memory;
+    if (memory == 0 || needed <= memory) large |= DeviceSet{1} << i;
+  }
+  if ((task.allowed & large) == 0) {
+    return fault(MCL_ERR_DEVMEM, "the task needs {} bytes, more than any device that it may run on",
+                 needed);
+  }
+  task.allowed &= large;
+  task.preferred &= large;
+  return no_fault();
+}
+
+Fault Client::submit(const std::shared_ptr<Task>& task,
+                     const std::vector<std::shared_ptr<Task>>& dependencies) {
+  if (Fault wrong = check(*task)) return wrong;
+  os::MutexLock lock(lock_);
+  task->number = ++last_number_;
+  std::vector<std::uint64_t> numbers;
+  const Task* failed = nullptr;
+  for (const auto& dependency : dependencies) {
+    if (dependency->state == TaskState::kCreated) {
+      return fault(MCL_ERR_INVREQ, "a dependency of the task has not been submitted");
+    }
+    if (dependency->state == TaskState::kEnded && dependency->failure) failed = dependency.get();
+    numbers.push_back(dependency->number);
+  }
+  unfinished_.fetch_add(1, std::memory_order_relaxed);
+  for (Argument& argument : task->arguments) {
+    if (argument.resident != nullptr) ++argument.resident->tasks;
+  }
+  tasks_.emplace(task->number, task);
+  set_status(*task, TaskState::kWaiting, MCL_REQ_PENDING);
+  if (failed != nullptr) {
+    end_one(*task, fault(MCL_ERR_DEPEND, "task {}, which it depends on, failed: {}",
+                         failed->number, failed->failure.reason));
+    return no_fault();
+  }
+  if (graph_.add(task->number, numbers)) {
+    ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
+    pump();
+    flush();
+  }
+  return no_fault();
+}
+
+void Client::pump() {
+  if (link_ == nullptr) {
+    if (!ready_.empty() && !link_wanted_) {
+      link_wanted_ = true;
+      interrupt_.raise();
+    }
+    return;
+  }
+  while (!draining_ && outstanding_ < kWindow && !ready_.empty()) {
+    const std::shared_ptr<Task> task = ready_.begin()->second;
+    ready_.erase(ready_.begin());
+    put(*task);
+  }
+}
+
+void Client::put(Task& task) {
+  PutRecord record;
+  record.task = task.number;
+  record.priority = task.priority;
+  record.kernel = task.kernel.empty() ? 0 : programs_.identity_of(task.kernel);
+  record.work_items = items_of(task);
+  record.allowed = task.allowed;
+  record.preferred = task.preferred;
+  std::vector<ArgumentsRecord> arguments;
+  for (const Argument& argument : task.arguments) {
+    if (!argument.is_buffer()) continue;
+    if (argument.resident == nullptr) {
+      record.temporary += argument.size;
+      continue;
+    }
+    if ((task.flags & MCL_FLAG_NO_RES) != 0 || record.arguments == kMaxResidentArguments) continue;
+    if (arguments.empty() || arguments.back().count == ArgumentsRecord::kMost) {
+      arguments.emplace_back();
+    }
+    ArgumentsRecord& last = arguments.back();
+    const auto access = (argument.kernel_reads() || !argument.kernel_writes() ? 1U : 0U) |
+                        (argument.kernel_writes() ? 2U : 0U);
+    last.access[last.count] = static_cast<std::uint8_t>(access);
+    last.entries[last.count++] = {argument.resident->number, argument.resident->where.size()};
+    ++record.arguments;
+  }
+  task.link = link_number_;
+  task.state = TaskState::kPut;
+  ++outstanding_;
+  post(Record::of(record));
+  for (const ArgumentsRecord& one : arguments) post(Record::of(one));
+}
+
+void Client::post(const Record& record) {
+  if (link_ != nullptr) unsent_.push_back(record);
+}
+
+void Client::flush() {
+  while (link_ != nullptr && !unsent_.empty()) {
+    Record batch[64];
+    std::size_t count = 0;
+    while (count < std::size(batch) && count < unsent_.size()) {
+      batch[count] = unsent_[count];
+      ++count;
+    }
+    if (!link_->send(std::span(batch, count))) {
+      if (count == 1 || !link_->send(std::span(batch, count = 1))) {
+        // The daemon empties its ring all the time; the service thread tries again soon.
+        interrupt_.raise();
+        return;
+      }
+    }
+    unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(count));
+  }
+}
+
+void Client::set_status(Task& task, TaskState state, std::uint64_t status) {
+  task.state = state;
+  if (task.handle != nullptr) __atomic_store_n(&task.handle->status, status, __ATOMIC_RELEASE);
+}
+
+// Ends the task and, if it failed, all that depend on it; makes others ready.
+void Client::end(const std::shared_ptr<Task>& task, Fault failure) {
+  const bool succeeded = !failure;
+  const std::string reason = failure.reason;
+  end_one(*task, std::move(failure));
+  TaskGraph::Consequences consequences = graph_.end(task->number, succeeded);
+  for (const auto& [number, because] : consequences.failed) {
+    const std::shared_ptr<Task> dependent = tasks_.at(number);
+    end_one(*dependent,
+            fault(MCL_ERR_DEPEND, "task {}, which it depends on, failed: {}", because, reason));
+  }
+  for (const std::uint64_t number : consequences.ready) {
+    const std::shared_ptr<Task>& next = tasks_.at(number);
+    ready_.emplace(std::pair(-std::int64_t{next->priority}, number), next);
+  }
+}
+
+void Client::end_one(Task& task, Fault failure) {
+  AMASIA_CHECK(task.state != TaskState::kEnded, "a task ends twice");
+  for (Argument& argument : task.arguments) {
+    if (argument.resident != nullptr) --argument.resident->tasks;
+  }
+  task.failure = std::move(failure);
+  if (task.sharing >= 0 && link_ != nullptr) {
+    TaskPacket packet;
+    packet.head.kind = PacketKind::kTaskEnded;
+    packet.task = static_cast<std::uint64_t>(task.sharing);
+    packet.error = static_cast<std::uint32_t>(task.failure.code);
+    static_cast<void>(link_->send_packet(packet));
+  }
+  if (task.handle != nullptr) {
+    task.handle->ret = task.failure ? MCL_RET_ERROR : MCL_RET_SUCCESS;
+  }
+  set_status(task, TaskState::kEnded, MCL_REQ_COMPLETED);
+  task.ended.store(1, std::memory_order_seq_cst);  // partner: wait(), which counts itself first
+  if (task.sleepers.load(std::memory_order_seq_cst) != 0) os::futex_wake(task.ended, 1 << 20);
+  const bool last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
+  tasks_.erase(task.number);  // the caller holds a reference
+  if (last) {
+    all_ended_.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wake(all_ended_, 1 << 20);
+  }
+}
+
+bool Client::wait(Task& task, Nanos deadline) {
+  const auto ended = [&] { return task.ended.load(std::memory_order_acquire) != 0; };
+  if (ended()) return true;
+  Nanos now = os::monotonic_now();
+  attend();
+  for (Nanos until = now + settings_.spin; !ended() && now < std::min(until, deadline);
+       now = os::monotonic_now()) {
+    bool any = drain(false);
+    any |= run_quick_job(&task, deadline);
+    if (any) until = os::monotonic_now() + settings_.spin;
+    os::pause_core();
+    if (!any) os::yield_core();
+  }
+  leave();
+  task.sleepers.fetch_add(1, std::memory_order_seq_cst);
+  while (!ended()) {
+    const Nanos left = deadline - os::monotonic_now();
+    if (left <= 0) break;
+    os::futex_wait(task.ended, 0, deadline == INT64_MAX ? -1 : left);
+  }
+  task.sleepers.fetch_sub(1, std::memory_order_seq_cst);
+  empty_graveyard();
+  return ended();
+}
+
+void Client::wait_all() {
+  attend();
+  Nanos until = os::monotonic_now() + settings_.spin;
+  while (unfinished() != 0 && os::monotonic_now() < until) {
+    bool any = drain(false);
+    any |= run_quick_job(nullptr, 0);
+    if (any) until = os::monotonic_now() + settings_.spin;
+    if (!any) os::yield_core();
+  }
+  leave();
+  for (;;) {
+    const std::uint32_t seen = all_ended_.load(std::memory_order_seq_cst);
+    if (unfinished() == 0) return empty_graveyard();
+    os::futex_wait(all_ended_, seen, -1);
+  }
+}
+
+TaskState Client::state_of(const Task& task) {
+  os::MutexLock lock(lock_);
+  return task.state;
+}
+
+void Client::forget_handle(Task& task) {
+  os::MutexLock lock(lock_);
+  task.handle = nullptr;
+}
+
+std::size_t Client::running_on(OwnDevice device) {
+  os::MutexLock lock(lock_);
+  return static_cast<std::size_t>(
+      std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& one) {
+        return one.second->device == device && one.second->state >= TaskState::kGranted;
+      }));
+}
+
+}  // namespace amasia::devices

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// A process's share of the system (paper, section 2.2): tasks, their order, kernels and data, the
+// connection to the daemon, and the threads that run what is granted. The C interface
+// (c_api.cpp) is a thin layer over it.
+//
+// Threads
+//   the service thread  sleeps until the daemon says something, or the connection is lost; carries
+//                       out grants whose kernels are loaded, hands others to workers
+//   workers             what may block: building kernels, moving bytes out of the way
+//   the user's          submit; those that wait for a task look at the ring themselves for a while
+//                       (`spin`), and run what is granted: that saves two changes of thread
+//   back ends'          tell of ends (Task::finished)
+//
+// Locks, in this order: receive_ (who reads the ring), lock_ (all else). Neither is held while a
+// back end is called, but for Backend::allocate of a task that has moving buffers to itself.
+// Invariants: a task ends once; a task that the daemon has granted is answered by kFinished over
+// the same connection, or not at all when that is lost; a buffer with a task or an eviction that
+// moves its bytes is used by nobody else meanwhile.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "devices/backends/registry.hpp"
+#include "devices/client/graph.hpp"
+#include "devices/client/link.hpp"
+#include "devices/client/programs.hpp"
+#include "devices/client/task.hpp"
+#include "os/os.hpp"
+
+namespace amasia::devices {
+
+struct ClientSettings {
+  unsigned workers = 1;
+  bool pin_workers = false;
+  LinkSettings link;
+  Nanos spin = 50 * base::kMicrosecond;
+};
+
+class Client {
+ public:
+  // Connects and starts the threads. The error's code is MCL_ERR_*.
+  static Result<std::unique_ptr<Client>> start(const ClientSettings& settings,
+                                               Backends backends);
+  // Waits for all tasks and gives everything back.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  const std::vector<DevicePlace>& devices() const { return places_; }
+  Programs& programs() { return programs_; }
+
+  // Fills in what submit() needs: the resident buffer of an argument. Before submit().
+  Fault bind(Argument& argument);
+  // Submits a task that is set up; never waits for a device. On a fault nothing was submitted.
+  Fault submit(const std::shared_ptr<Task>& task,
+               const std::vector<std::shared_ptr<Task>>& dependencies);
+  // Until the task has ended, or CLOCK_MONOTONIC passes `deadline`: false.
+  bool wait(Task& task, Nanos deadline);
+  void wait_all();
+  std::size_t unfinished() const { return unfinished_.load(std::memory_order_acquire); }
+  TaskState state_of(const Task& task);
+  // From now on the handle is not written any more.
+  void forget_handle(Task& task);
+
+  Fault register_buffer(void* address, Bytes size);
+  Fault unregister_buffer(void* address);  // saves what only a device has
+  Fault invalidate_buffer(void* address);
+  std::size_t running_on(OwnDevice device);
+
+  // Between processes (shared.cpp).
+  Fault open_shared(const std::string& name, Bytes size, bool create, bool replace,
+                    void** address);
+  bool close_shared(void* address);
+  Fault publish(Task& task);  // gives task.sharing
+  // false: not ended within the time, or (deadline 0) now; *error: how it ended.
+  Fault watch(std::int32_t process, std::uint32_t number, Nanos deadline, bool* ended, int* error);
+
+ private:
+  friend class Task;
+  struct Job {
+    std::shared_ptr<Task> task;
+    std::shared_ptr<ResidentBuffer> evict;
+    OwnDevice device = 0;
+  };
+  struct SharedMemory {
+    std::string name;
+    Bytes size = 0;
+  };
+  struct Reply {
+    bool lost = false;
+    Link::Received packet;
+  };
+
+  explicit Client(const ClientSettings& settings) : settings_(settings), programs_(places_) {}
+  Status begin(Backends backends);
+  void adopt(std::unique_ptr<Link> link) AMASIA_REQUIRES(lock_);
+
+  // Submitting and ending (client.cpp).
+  Fault check(Task& task);
+  DeviceSet classes_of(std::uint64_t flags) const;
+  void pump() AMASIA_REQUIRES(lock_);
+  void put(Task& task) AMASIA_REQUIRES(lock_);
+  void post(const Record& record) AMASIA_REQUIRES(lock_);
+  void flush() AMASIA_REQUIRES(lock_);
+  void end(const std::shared_ptr<Task>& task, Fault failure) AMASIA_REQUIRES(lock_);
+  void end_one(Task& task, Fault failure) AMASIA_REQUIRES(lock_);
+  void set_status(Task& task, TaskState state, std::uint64_t status) AMASIA_REQUIRES(lock_);
+
+  // Talking to the daemon (service.cpp).
+  static void serve(void* client);
+  void serve_loop();
+  // Reads records; whether there were any. Others than the service thread do not wait for the ring.
+  bool drain(bool own_thread) AMASIA_THREAD_ATTRIBUTE(no_thread_safety_analysis);
+  void receive(const Record& record) AMASIA_REQUIRES(lock_);
+  void read_packets();
+  void lose_link(const std::string& why);
+  void reconnect();
+  void attend();
+  void leave();
+
+  // Running (execute.cpp).
+  static void work(void* client);
+  void work_loop();
+  // `stays`: the caller runs quick jobs itself, as soon as it has let go of the lock.
+  void enqueue(Job job, bool stays) AMASIA_REQUIRES(lock_);
+  // Runs one that can be run without blocking; false: there is none. If it is the task `mine`, for
+  // which the caller waits until `deadline`, it stays with it.
+  bool run_quick_job(const Task* mine, Nanos deadline);
+  bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
+  void run(Job& job, Nanos deadline);
+  // `deadline` not 0: the caller waits for the task until then.
+  void execute(const std::shared_ptr<Task>& task, Nanos deadline);
+  // False without a fault: the task waits for a buffer, and will be a job again.
+  bool prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why);
+  bool claim(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
+  Fault place_arguments(Task& task);
+  Fault place_resident(Task& task, Argument& argument);
+  Fault place_temporary(Task& task, Argument& argument);
+  Fault move_only(Task& task, Argument& argument);
+  void evict(const std::shared_ptr<ResidentBuffer>& buffer, OwnDevice device);
+  // Copies to the host, and waits for it.
+  Fault copy_now(OwnDevice device, const std::vector<Copy>& to_host);
+  Fault save(ResidentBuffer& buffer, const std::vector<Move>& moves);
+  Fault claim_alone(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
+  void finish_run(const std::shared_ptr<Task>& task, Outcome&& outcome);
+  void release(Task& task, bool failed) AMASIA_REQUIRES(lock_);
+  void unpark(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
+  void drop_copy(ResidentBuffer& buffer, OwnDevice device, bool tell) AMASIA_REQUIRES(lock_);
+  void bury(std::shared_ptr<DeviceBuffer> buffer) AMASIA_REQUIRES(lock_);
+  void empty_graveyard();
+
+  // Sends a packet as a request and waits for its answer. The service thread reads it.
+  template <typename T>
+  Fault ask(T packet, std::span<const int> descriptors, Nanos deadline, bool* answered,
+            Link::Received* reply);
+  std::shared_ptr<Link> connected_link();
+
+  const ClientSettings settings_;
+  Backends backends_;
+  std::vector<DevicePlace> places_;
+  std::vector<DeviceDescription> descriptions_;
+  Programs programs_;
+  os::Wakeup interrupt_;  // wakes the service thread
+  os::Thread service_;
+  std::vector<os::Thread> workers_;
+  std::atomic<bool> stopping_{false};
+
+  os::Mutex receive_;  // reading the ring of link_
+  std::atomic<std::uint32_t> attending_{0};  // threads that look at the ring, besides the service
+
+  os::Mutex lock_;
+  std::shared_ptr<Link> link_ AMASIA_GUARDED_BY(lock_);
+  std::uint64_t link_number_ AMASIA_GUARDED_BY(lock_) = 0;
+  bool draining_ AMASIA_GUARDED_BY(lock_) = false;
+  bool link_wanted_ AMASIA_GUARDED_BY(lock_) = false;
+  std::string link_error_ AMASIA_GUARDED_BY(lock_);
+  std::deque<Record> unsent_ AMASIA_GUARDED_BY(lock_);
+  TaskGraph graph_ AMASIA_GUARDED_BY(lock_);
+  std::unordered_map<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);
+  std::uint64_t last_number_ AMASIA_GUARDED_BY(lock_) = 0;
+  // Ready, but not put: by priority, then in order.
+  std::map<std::pair<std::int64_t, std::uint64_t>, std::shared_ptr<Task>> ready_
+      AMASIA_GUARDED_BY(lock_);
+  std::size_t outstanding_ AMASIA_GUARDED_BY(lock_) = 0;  // put or granted over link_
+  std::map<std::byte*, std::shared_ptr<ResidentBuffer>> buffers_ AMASIA_GUARDED_BY(lock_);
+  std::unordered_map<std::uint64_t, std::shared_ptr<ResidentBuffer>> buffers_by_number_
+      AMASIA_GUARDED_BY(lock_);
+  std::vector<std::shared_ptr<DeviceBuffer>> graveyard_ AMASIA_GUARDED_BY(lock_);
+  std::deque<Job> jobs_ AMASIA_GUARDED_BY(lock_);
+  std::atomic<std::uint32_t> job_posts_{0};  // workers sleep on it
+  std::atomic<std::uint32_t> idle_workers_{0};
+  std::atomic<std::size_t> unfinished_{0};
+  std::atomic<std::uint32_t> all_ended_{0};  // counts how often nothing was unfinished
+
+  std::map<void*, SharedMemory> shared_ AMASIA_GUARDED_BY(lock_);
+  std::uint32_t last_request_ AMASIA_GUARDED_BY(lock_) = 0;
+  std::map<std::uint32_t, Reply> replies_ AMASIA_GUARDED_BY(lock_);
+  std::map<std::uint32_t, bool> asked_ AMASIA_GUARDED_BY(lock_);
+  std::atomic<std::uint32_t> reply_posts_{0};
+  std::int64_t last_sharing_ AMASIA_GUARDED_BY(lock_) = -1;
+};
+
+// What a client may have in the daemon's hands at a time; the rest waits here.
+inline constexpr std::size_t kWindow = 1024;
+
+}  // namespace amasia::devices

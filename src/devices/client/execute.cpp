@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a grant to the end of the work on a device.
+#include <algorithm>
+
+#include "devices/client/client.hpp"
+
+namespace amasia::devices {
+namespace {
+
+// More jobs than the one thread that reads the ring should have before it.
+constexpr std::size_t kJobsForOne = 4;
+
+// For a work whose end the caller waits for.
+class Waiter final : public Completion {
+ public:
+  void finished(Outcome&& outcome) noexcept override {
+    outcome_ = std::move(outcome);
+    os::MutexLock lock(mutex_);
+    // Under the lock, so that the waiter does not end this object before the wake-up.
+    done_.store(1, std::memory_order_release);
+    os::futex_wake(done_, 1);
+  }
+  Outcome wait() {
+    while (done_.load(std::memory_order_acquire) == 0) os::futex_wait(done_, 0, -1);
+    os::MutexLock lock(mutex_);
+    return std::move(outcome_);
+  }
+
+ private:
+  Outcome outcome_;
+  os::Mutex mutex_;
+  std::atomic<std::uint32_t> done_{0};
+};
+
+}  // namespace
+
+void Client::work(void* argument) {
+  Client& client = *static_cast<Client*>(argument);
+  os::set_thread_name("amasia-worker");
+  if (client.settings_.pin_workers) {
+    static std::atomic<unsigned> next{0};
+    const auto cores = os::allowed_cores();
+    if (!cores.empty()) static_cast<void>(os::pin_to_core(cores[next.fetch_add(1) % cores.size()]));
+  }
+  client.work_loop();
+}
+
+void Client::work_loop() {
+  while (!stopping_.load()) {
+    const std::uint32_t seen = job_posts_.load(std::memory_order_seq_cst);
+    Job job;
+    {
+      os::MutexLock lock(lock_);
+      if (!jobs_.empty()) {
+        job = std::move(jobs_.front());
+        jobs_.pop_front();
+      }
+    }
+    if (job.task != nullptr || job.evict != nullptr) {
+      run(job, 0);
+      continue;
+    }
+    if (stopping_.load()) return;
+    idle_workers_.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wait(job_posts_, seen, -1);
+    idle_workers_.fetch_sub(1, std::memory_order_seq_cst);
+  }
+}
+
+void Client::enqueue(Job job, bool stays) {
+  const bool quick = stays && is_quick(job);
+  jobs_.push_back(std::move(job));
+  if (quick && jobs_.size() <= kJobsForOne) return;
+  job_posts_.fetch_add(1, std::memory_order_seq_cst);
+  if (idle_workers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(job_posts_, 1);
+}
+
+bool Client::is_quick(const Job& job) {
+  if (job.evict != nullptr) return false;
+  const Task& task = *job.task;
+  if (!task.kernel.empty() && !programs_.is_known(job.device, task.kernel)) return false;
+  return std::all_of(task.arguments.begin(), task.arguments.end(), [&](const Argument& argument) {
+    if (argument.resident == nullptr) return true;
+    // What has to come from another device, or back, is waited for.
+    const Residency& where = argument.resident->where;
+    return !task.kernel.empty() && (where.is_valid(job.device, argument.range()) ||
+                                    where.is_valid(kHost, argument.range()));
+  });
+}
+
+bool Client::run_quick_job(const Task* mine, Nanos deadline) {
+  Job job;
+  {
+    os::MutexLock lock(lock_);
+    std::size_t at = 0;
+    const std::size_t end = std::min(jobs_.size(), 2 * kJobsForOne);
+    while (at < end && !is_quick(jobs_[at])) ++at;
+    if (at == end) return false;
+    job = std::move(jobs_[at]);
+    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(at));
+  }
+  run(job, job.task.get() == mine ? deadline : 0);
+  return true;
+}
+
+void Client::run(Job& job, Nanos deadline) {
+  if (job.task != nullptr) {
+    execute(job.task, deadline);
+  } else {
+    evict(job.evict, job.device);
+  }
+}
+
+void Client::execute(const std::shared_ptr<Task>& task, Nanos deadline) {
+  empty_graveyard();
+  Fault why;
+  Work work;
+  if (!prepare(task, &work, &why)) {
+    if (!why) return;
+    Outcome outcome;
+    outcome.failure = Failure::kDevice;
+    task->failure = std::move(why);
+    return finish_run(task, std::move(outcome));
+  }
+  if (work.kernel == nullptr && work.to_device.empty() && work.to_host.empty()) {
+    return finish_run(task, Outcome{});
+  }
+  const DevicePlace& place = places_[static_cast<std::size_t>(task->device)];
+  work.caller_waits = deadline != 0;
+  task->self = task;
+  place.backend->submit(work, *task);
+  if (deadline != 0 && task->ended.load(std::memory_order_acquire) == 0) {
+    place.backend->wait_for(*task, deadline);
+  }
+}
+
+bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) {
+  const auto device = static_cast<OwnDevice>(task->device);
+  if (!task->kernel.empty()) {
+    work->kernel = programs_.find(device, task->kernel, task->arguments.size(), why);
+    if (work->kernel == nullptr) return false;
+  }
+  {
+    os::MutexLock lock(lock_);
+    if (!claim(task)) return false;
+    set_status(*task, TaskState::kRunning, MCL_REQ_EXECUTING);
+  }
+  *why = place_arguments(*task);
+  if (*why) return false;
+  work->device = places_[device].local;
+  while (work->dimensions < 3 &&
+         std::any_of(task->global + work->dimensions, task->global + 3,
+                     [](std::uint64_t size) { return size > 1; })) {
+    ++work->dimensions;
+  }
+  std::copy(std::begin(task->global), std::end(task->global), work->global);
+  std::copy(std::begin(task->local), std::end(task->local), work->local);
+  std::copy(std::begin(task->offset), std::end(task->offset), work->offset);
+  work->arguments = task->kernel_arguments;
+  work->to_device = task->to_device;
+  work->to_host = task->to_host;
+  for (const Copy& copy : task->to_device) task->copied += copy.size;
+  for (const Copy& copy : task->to_host) task->copied += copy.size;
+  return true;
+}
+
+// Takes all buffers whose bytes have to move for this task, or none and waits.
+bool Client::claim(const std::shared_ptr<Task>& task) {
+  const auto device = static_cast<OwnDevice>(task->device);
+  for (const Argument& argument : task->arguments) {
+    if (argument.resident == nullptr || !argument.resident->moving) continue;
+    argument.resident->parked.push_back(task);
+    return false;
+  }
+  for (const Argument& argument : task->arguments) {
+    ResidentBuffer* buffer = argument.resident.get();
+    if (buffer == nullptr || buffer->moving) continue;
+    const bool valid = !argument.kernel_reads() ||
+                       buffer->where.is_valid(device, argument.range());
+    if (valid && buffer->copies.contains(device) && !task->kernel.empty()) continue;
+    buffer->moving = true;
+    task->moved.push_back(argument.resident);
+  }
+  return true;
+}
+
+Fault Client::place_arguments(Task& task) {
+  for (Argument& argument : task.arguments) {
+    if (task.kernel.empty()) {
+      if (Fault wrong = move_only(task, argument)) return wrong;
+      continue;
+    }
+    if (argument.is_buffer()) {
+      Fault wrong = argument.resident != nullptr ? place_resident(task, argument)
+                                                 : place_temporary(task, argument);
+      if (wrong) return wrong;
+      continue;
+    }
+    KernelArgument value;
+    value.kind = (argument.flags & MCL_ARG_LOCAL) != 0 ? KernelArgument::Kind::kLocal
+                                                       : KernelArgument::Kind::kValue;
+    value.value = argument.value.data();
+    value.size = argument.size;
+    task.kernel_arguments.push_back(value);
+  }
+  return no_fault();
+}
+
+Fault Client::place_temporary(Task& task, Argument& argument) {
+  const DevicePlace& place = places_[static_cast<std::size_t>(task.device)];
+  Outcome outcome;
+  std::shared_ptr<DeviceBuffer> buffer =
+      place.backend->allocate(place.local, argument.size, argument.address, &outcome);
+  if (buffer == nullptr) return fault_of(outcome);
+  KernelArgument value;
+  value.kind = KernelArgument::Kind::kBuffer;
+  value.buffer = buffer.get();
+  value.size = argument.size;
+  task.kernel_arguments.push_back(value);
+  const Copy copy{buffer.get(), 0, argument.address, argument.size};
+  if ((argument.flags & MCL_ARG_INPUT) != 0) task.to_device.push_back(copy);
+  if ((argument.flags & MCL_ARG_OUTPUT) != 0) task.to_host.push_back(copy);
+  task.held.push_back(std::move(buffer));
+  return no_fault();
+}
+
+Fault Client::place_resident(Task& task, Argument& argument) {
+  ResidentBuffer& buffer = *argument.resident;
+  const auto device = static_cast<OwnDevice>(task.device);
+  const DevicePlace& place = places_[device];
+  const Range range = argument.range();
+  std::shared_ptr<DeviceBuffer> copy;
+  {
+    os::MutexLock lock(lock_);
+    if (const auto found = buffer.copies.find(device); found != buffer.copies.end()) {
+      copy = found->second;
+    }
+  }
+  if (copy == nullptr) {
+    Outcome outcome;
+    copy = place.backend->allocate(place.local, buffer.where.size(), buffer.address, &outcome);
+    if (copy == nullptr) return fault_of(outcome);
+  }
+  std::vector<Move> moves;
+  {
+    os::MutexLock lock(lock_);
+    buffer.copies.emplace(device, copy);
+    // A part that is only written is valid afterwards all the same.
+    if (argument.kernel_reads()) moves = buffer.where.bring(device, range);
+  }
+  std::vector<Move> to_host;
+  std::copy_if(moves.begin(), moves.end(), std::back_inserter(to_host),
+               [](const Move& move) { return move.to == kHost; });
+  if (Fault wrong = save(buffer, to_host)) return wrong;
+  for (const Move& move : moves) {
+    if (move.to == kHost) continue;
+    task.to_device.push_back(
+        {copy.get(), move.range.begin, buffer.address + move.range.begin, move.range.size()});
+  }
+  {
+    os::MutexLock lock(lock_);
+    if (argument.kernel_writes()) {
+      buffer.where.written(device, range);
+      for (const OwnDevice other : buffer.where.copies()) {
+        const bool useless = other != device && buffer.where.is_stale(other);
+        if (useless && buffer.running[other] == 0) drop_copy(buffer, other, true);
+      }
+    }
+    if ((argument.flags & MCL_ARG_OUTPUT) != 0) {
+      buffer.where.bring(kHost, range);
+      task.to_host.push_back({copy.get(), range.begin, buffer.address + range.begin, range.size()});
+    }
+  }
+  KernelArgument value;
+  value.kind = KernelArgument::Kind::kBuffer;
+  value.buffer = copy.get();
+  value.offset = argument.offset;
+  value.size = argument.size;
+  task.kernel_arguments.push_back(value);
+  task.held.push_back(std::move(copy));
+  return no_fault();
+}
+
+// A transfer: bytes to the device, or back to the host.
+Fault Client::move_only(Task& task, Argument& argument) {
+  if (argument.resident == nullptr) return no_fault();
+  Argument as_input = argument;
+  const bool back = (argument.flags & MCL_ARG_OUTPUT) != 0;
+  const bool done = (argument.flags & MCL_ARG_DONE) != 0;
+  if (back || done) {
+    std::vector<Move> moves;
+    {
+      os::MutexLock lock(lock_);
+      if (back) moves = argument.resident->where.bring(kHost, argument.range());
+    }
+    if (Fault wrong = save(*argument.resident, moves)) return wrong;
+    for (const Move& move : moves) task.copied += move.range.size();
+  }
+  if (back || done) return no_fault();
+  as_input.flags = MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_INPUT | MCL_ARG_RDONLY;
+  return place_resident(task, as_input);
+}
+
+Fault Client::copy_now(OwnDevice device, const std::vector<Copy>& to_host) {
+  const DevicePlace& place = places_[device];
+  Work work;
+  work.device = place.local;
+  work.to_host = to_host;
+  Waiter waiter;
+  place.backend->submit(work, waiter);
+  const Outcome outcome = waiter.wait();
+  if (outcome.failure == Failure::kNone) return no_fault();
+  return fault(MCL_ERR_MEMCOPY, "a copy from device '{}' failed: {}", place.description->name,
+               outcome.message);
+}
+
+Fault Client::save(ResidentBuffer& buffer, const std::vector<Move>& moves) {
+  std::map<OwnDevice, std::vector<Copy>> by_device;
+  std::vector<std::shared_ptr<DeviceBuffer>> held;
+  {
+    os::MutexLock lock(lock_);
+    for (const Move& move : moves) {
+      AMASIA_CHECK(move.to == kHost, "only what goes to the host is saved");
+      const auto copy = buffer.copies.find(move.from);
+      AMASIA_CHECK(copy != buffer.copies.end(), "bytes are valid where there is no copy");
+      held.push_back(copy->second);
+      by_device[move.from].push_back({copy->second.get(), move.range.begin,
+                                      buffer.address + move.range.begin, move.range.size()});
+    }
+  }
+  for (const auto& [device, copies] : by_device) {
+    if (Fault wrong = copy_now(device, copies)) return wrong;
+  }
+  return no_fault();
+}
+
+void Client::evict(const std::shared_ptr<ResidentBuffer>& buffer, OwnDevice device) {
+  std::vector<Move> moves;
+  {
+    os::MutexLock lock(lock_);
+    // In use again: its last task sees to it.
+    if (buffer->moving || buffer->running[device] != 0) return;
+    if (!buffer->copies.contains(device)) return;
+    buffer->moving = true;
+    moves = buffer->where.drop(device);
+  }
+  const Fault wrong = save(*buffer, moves);
+  if (wrong) base::log_line(base::LogLevel::kError, "data is lost: {}", wrong.reason);
+  {
+    os::MutexLock lock(lock_);
+    drop_copy(*buffer, device, true);
+    unpark(*buffer);
+    flush();
+  }
+  empty_graveyard();
+}
+
+void Client::drop_copy(ResidentBuffer& buffer, OwnDevice device, bool tell) {
+  buffer.where.forget(device);
+  buffer.to_evict &= ~(DeviceSet{1} << device);
+  const auto found = buffer.copies.find(device);
+  if (found == buffer.copies.end()) return;
+  bury(std::move(found->second));
+  buffer.copies.erase(found);
+  if (tell) post(short_record(RecordKind::kDropped, buffer.number, device));
+}
+
+void Client::unpark(ResidentBuffer& buffer) {
+  buffer.moving = false;
+  for (std::shared_ptr<Task>& task : buffer.parked) {
+    const auto device = static_cast<OwnDevice>(task->device);
+    enqueue({std::move(task), nullptr, device}, false);
+  }
+  buffer.parked.clear();
+}
+
+void Client::bury(std::shared_ptr<DeviceBuffer> buffer) { graveyard_.push_back(std::move(buffer)); }
+
+// Frees device memory where that may block, which the end of a work may not.
+void Client::empty_graveyard() {
+  std::vector<std::shared_ptr<DeviceBuffer>> dead;  // freed after the lock
+  os::MutexLock lock(lock_);
+  dead.swap(graveyard_);
+}
+
+void Task::finished(Outcome&& outcome) noexcept {
+  const std::shared_ptr<Task> keeps = std::move(self);
+  client->finish_run(keeps, std::move(outcome));
+}
+
+void Client::finish_run(const std::shared_ptr<Task>& task, Outcome&& outcome) {
+  os::MutexLock lock(lock_);
+  Fault failure = std::move(task->failure);
+  task->failure = no_fault();
+  if (outcome.failure != Failure::kNone && !failure) {
+    failure = fault_of(outcome);
+    if (failure.reason.empty()) failure.reason = "the device gives no reason";
+  }
+  FinishedRecord record;
+  record.task = task->number;
+  record.failure = failure ? static_cast<std::uint8_t>(std::max<int>(
+                                 1, static_cast<int>(outcome.failure)))
+                           : 0;
+  record.copy_began = outcome.copy_began;
+  record.run_began = outcome.run_began;
+  record.run_ended = outcome.run_ended;
+  record.copy_ended = outcome.copy_ended;
+  record.copied = task->copied;
+  const bool ours = link_ != nullptr && task->link == link_number_;
+  if (ours) {
+    post(Record::of(record));
+    --outstanding_;
+  }
+  release(*task, static_cast<bool>(failure));
+  end(task, std::move(failure));
+  pump();
+  flush();
+}
+
+// Gives back what the task used.
+void Client::release(Task& task, bool failed) {
+  const auto device = static_cast<OwnDevice>(task.device);
+  for (std::shared_ptr<DeviceBuffer>& buffer : task.held) bury(std::move(buffer));
+  task.held.clear();
+  for (Argument& argument : task.arguments) {
+    if (argument.resident == nullptr) continue;
+    ResidentBuffer& buffer = *argument.resident;
+    --buffer.running[device];
+    if (failed && (argument.kernel_writes() || std::find(task.moved.begin(), task.moved.end(),
+                                                         argument.resident) != task.moved.end())) {
+      // What the copy has is not known.
+      if (buffer.running[device] == 0) drop_copy(buffer, device, false);
+    }
+    if (!buffer.copies.contains(device) && buffer.running[device] == 0) {
+      // The daemon counts a copy with each grant.
+      post(short_record(RecordKind::kDropped, buffer.number, device));
+    }
+    if ((argument.flags & MCL_ARG_DONE) != 0) {
+      for (const OwnDevice other : buffer.where.copies()) {
+        if (buffer.running[other] == 0) drop_copy(buffer, other, true);
+      }
+    }
+  }
+  for (const std::shared_ptr<ResidentBuffer>& buffer : task.moved) unpark(*buffer);
+  task.moved.clear();
+  for (Argument& argument : task.arguments) {
+    if (argument.resident == nullptr) continue;
+    ResidentBuffer& buffer = *argument.resident;
+    if (contains(buffer.to_evict, DeviceId(device)) && buffer.running[device] == 0 &&
+        !buffer.moving) {
+      enqueue({nullptr, argument.resident, device}, false);
+    }
+  }
+}
+
+}  // namespace amasia::devices

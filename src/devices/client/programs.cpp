@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/client/programs.hpp"
+
+#include <algorithm>
+
+namespace amasia::devices {
+namespace {
+
+// FNV-1a: the same in every process.
+std::uint64_t hash_of(std::string_view text, std::uint64_t seed = 0xcbf29ce484222325) {
+  for (const char c : text) seed = (seed ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return seed;
+}
+
+bool same(const ProgramCode& a, const ProgramCode& b) {
+  return a.kind == b.kind && a.code == b.code && a.options == b.options && a.path == b.path &&
+         a.function == b.function;
+}
+
+}  // namespace
+
+// A kernel without a name is in no program: that it is not found means that the program builds.
+Fault Programs::build(const ProgramCode& code) const {
+  std::set<const Backend*> done;
+  for (const DevicePlace& device : devices_) {
+    const bool takes = (device.backend->takes(device.local) & set_of(code.kind)) != 0;
+    if (!takes || !done.insert(device.backend).second) continue;
+    Outcome outcome;
+    device.backend->load(device.local, code, "", 0, &outcome);
+    if (outcome.failure == Failure::kBuild || outcome.failure == Failure::kUnsupported) {
+      return fault_of(outcome);
+    }
+  }
+  return no_fault();
+}
+
+Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
+  bool taken = false;
+  for (const DevicePlace& device : devices_) {
+    taken |= (device.backend->takes(device.local) & set_of(code.kind)) != 0;
+  }
+  if (!taken) {
+    return fault(MCL_ERR_INVPRG, "no device of this node takes programs such as '{}' (kind {})",
+                 code.path.empty() ? function_name : code.path, static_cast<unsigned>(code.kind));
+  }
+  const auto is_known = [&] {
+    std::lock_guard lock(mutex_);
+    return std::any_of(programs_.begin(), programs_.end(), [&](const auto& program) {
+      return same(program->code, code) && program->function_name == function_name;
+    });
+  };
+  if (is_known()) return no_fault();
+  if (function_name.empty()) {
+    if (Fault wrong = build(code)) return wrong;
+  }
+  std::lock_guard lock(mutex_);
+  auto made = std::make_unique<Program>();
+  made->identity = hash_of(code.options, hash_of(code.code, hash_of(code.path)));
+  made->code = code;
+  made->function_name = function_name;
+  if (!function_name.empty()) {
+    std::erase_if(programs_, [&](const auto& one) { return one->function_name == function_name; });
+  }
+  programs_.push_back(std::move(made));
+  // What was not found may be there now.
+  for (auto at = kernels_.begin(); at != kernels_.end();) {
+    const bool replaces = !function_name.empty() && at->first.second == function_name;
+    if (at->second.ready && (at->second.loaded == nullptr || replaces)) {
+      replaced_.push_back(std::move(at->second));
+      at = kernels_.erase(at);
+    } else {
+      ++at;
+    }
+  }
+  return no_fault();
+}
+
+bool Programs::may_have(const Program& program, const std::string& kernel) const {
+  if (!program.function_name.empty()) return program.function_name == kernel;
+  return !program.lacks.contains(kernel);
+}
+
+DeviceSet Programs::devices_for(const std::string& kernel, Fault* why) const {
+  std::lock_guard lock(mutex_);
+  DeviceSet set = 0;
+  bool any = false;
+  for (const auto& program : programs_) {
+    if (!may_have(*program, kernel)) continue;
+    any = true;
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const DevicePlace& device = devices_[i];
+      if ((device.backend->takes(device.local) & set_of(program->code.kind)) != 0) {
+        set |= DeviceSet{1} << i;
+      }
+    }
+  }
+  if (!any) {
+    *why = programs_.empty() ? fault(MCL_ERR_INVKER, "kernel '{}': no program is loaded", kernel)
+                             : fault(MCL_ERR_INVKER, "no program that is loaded has kernel '{}'",
+                                     kernel);
+  }
+  return set;
+}
+
+bool Programs::is_known(OwnDevice device, const std::string& kernel) const {
+  std::lock_guard lock(mutex_);
+  const auto found = kernels_.find({device, kernel});
+  return found != kernels_.end() && found->second.ready;
+}
+
+std::uint64_t Programs::identity_of(const std::string& kernel) const {
+  std::lock_guard lock(mutex_);
+  for (const auto& program : programs_) {
+    if (may_have(*program, kernel)) return hash_of(kernel, program->identity) | 1;
+  }
+  return hash_of(kernel) | 1;
+}
+
+LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::size_t arguments,
+                             Fault* why) {
+  std::unique_lock lock(mutex_);
+  auto [at, is_new] = kernels_.try_emplace({device, kernel});
+  if (!is_new) {
+    loaded_.wait(lock, [&] { return kernels_.at({device, kernel}).ready; });
+    Kernel& known = kernels_.at({device, kernel});
+    if (known.loaded == nullptr) *why = known.fault;
+    return known.loaded.get();
+  }
+  const DevicePlace& place = devices_[device];
+  std::vector<Program*> candidates;
+  for (const auto& program : programs_) {
+    const bool takes = (place.backend->takes(place.local) & set_of(program->code.kind)) != 0;
+    if (takes && may_have(*program, kernel)) candidates.push_back(program.get());
+  }
+  Kernel result;
+  result.fault = fault(MCL_ERR_INVKER, "no program that device '{}' takes has kernel '{}'",
+                       place.description->name, kernel);
+  for (Program* program : candidates) {
+    const ProgramCode code = program->code;
+    lock.unlock();
+    Outcome outcome;
+    auto loaded = place.backend->load(place.local, code, kernel, arguments, &outcome);
+    lock.lock();
+    if (loaded != nullptr) {
+      result.loaded = std::move(loaded);
+      result.fault = no_fault();
+      break;
+    }
+    result.fault = fault_of(outcome);
+    if (outcome.failure != Failure::kNoKernel) break;
+    for (const auto& one : programs_) {
+      if (one.get() == program) program->lacks.insert(kernel);
+    }
+  }
+  result.ready = true;
+  Kernel& kept = kernels_[{device, kernel}];
+  kept = std::move(result);
+  loaded_.notify_all();
+  if (kept.loaded != nullptr) return kept.loaded.get();
+  *why = kept.fault;
+  // A wrong number of arguments is that task's mistake, not the kernel's.
+  if (why->code == MCL_ERR_ARGCOUNT) kernels_.erase({device, kernel});
+  return nullptr;
+}
+
+}  // namespace amasia::devices

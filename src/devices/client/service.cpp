@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a client does with what the daemon says.
+#include <algorithm>
+#include <cerrno>
+
+#include "devices/client/client.hpp"
+
+namespace amasia::devices {
+
+void Client::serve(void* client) {
+  os::set_thread_name("amasia-service");
+  static_cast<Client*>(client)->serve_loop();
+}
+
+void Client::serve_loop() {
+  while (!stopping_.load()) {
+    std::shared_ptr<Link> link;
+    bool wanted = false, unsent = false;
+    {
+      os::MutexLock lock(lock_);
+      flush();
+      link = link_;
+      wanted = link_wanted_;
+      unsent = !unsent_.empty();
+    }
+    if (link == nullptr) {
+      if (wanted) {
+        reconnect();
+        continue;
+      }
+      const int interrupt = interrupt_.descriptor();
+      os::wait_readable(&interrupt, 1, -1);
+      interrupt_.clear();
+      continue;
+    }
+    bool any = drain(true);
+    while (run_quick_job(nullptr, 0)) any = true;
+    if (any) continue;
+    // Threads that attend to the ring take it from the daemon that this one need be woken.
+    if (attending_.load(std::memory_order_seq_cst) == 0) {
+      os::MutexLock reading(receive_);
+      if (!link->may_sleep()) continue;
+    }
+    if (unsent) {
+      os::yield_core();  // the ring is full, and is being emptied
+      continue;
+    }
+    const unsigned ready = link->wait(interrupt_);
+    if ((ready & Link::kInterrupted) != 0) interrupt_.clear();
+    if ((ready & Link::kPackets) != 0) read_packets();
+  }
+}
+
+// Whether somebody attends is known to the ring by its `sleeps`: the first that comes takes it
+// back, the last that goes sets it again and looks once more.
+void Client::attend() {
+  std::shared_ptr<Link> link;
+  {
+    os::MutexLock lock(lock_);
+    link = link_;
+  }
+  attending_.fetch_add(1, std::memory_order_seq_cst);
+  if (link != nullptr) link->attend();
+}
+
+void Client::leave() {
+  if (attending_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
+  std::shared_ptr<Link> link;
+  {
+    os::MutexLock lock(lock_);
+    link = link_;
+  }
+  if (link == nullptr) return;
+  bool something = false;
+  {
+    os::MutexLock reading(receive_);
+    something = !link->may_sleep();
+  }
+  if (something) interrupt_.raise();
+}
+
+bool Client::drain(bool own_thread) {
+  if (!own_thread) {
+    if (!receive_.try_lock()) return false;
+  } else {
+    receive_.lock();
+  }
+  std::shared_ptr<Link> link;
+  {
+    os::MutexLock lock(lock_);
+    link = link_;
+  }
+  bool any = false;
+  Record record;
+  while (link != nullptr && link->receive(&record) == RingState::kOk) {
+    any = true;
+    os::MutexLock lock(lock_);
+    receive(record);
+  }
+  if (any) {
+    os::MutexLock lock(lock_);
+    flush();
+  }
+  receive_.unlock();
+  return any;
+}
+
+void Client::receive(const Record& record) {
+  const ShortRecord content = record.as<ShortRecord>();
+  switch (content.kind) {
+    case RecordKind::kGrant: {
+      const auto found = tasks_.find(content.number);
+      AMASIA_CHECK(found != tasks_.end() && found->second->state == TaskState::kPut,
+                   "the daemon grants a task that was not put");
+      Task& task = *found->second;
+      task.device = content.device;
+      for (Argument& argument : task.arguments) {
+        if (argument.resident != nullptr) ++argument.resident->running[content.device];
+      }
+      set_status(task, TaskState::kGranted, MCL_REQ_INPROGRESS);
+      enqueue({found->second, nullptr, content.device}, true);
+      return;
+    }
+    case RecordKind::kRefuse: {
+      const auto found = tasks_.find(content.number);
+      AMASIA_CHECK(found != tasks_.end(), "the daemon refuses a task that was not put");
+      const std::shared_ptr<Task> task = found->second;
+      --outstanding_;
+      if (content.reason == static_cast<std::uint8_t>(RefuseReason::kDraining)) {
+        draining_ = true;
+        set_status(*task, TaskState::kWaiting, MCL_REQ_PENDING);
+        ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
+        return;
+      }
+      end(task, fault(content.reason == static_cast<std::uint8_t>(RefuseReason::kNoDevice)
+                          ? MCL_ERR_INVDEV
+                          : MCL_ERR_DEVMEM,
+                      "the daemon has no device that can hold the task"));
+      pump();
+      return;
+    }
+    case RecordKind::kEvict: {
+      const auto found = buffers_by_number_.find(content.number);
+      if (found == buffers_by_number_.end()) return;  // it has gone meanwhile, and said so
+      if (!found->second->copies.contains(content.device)) return;
+      found->second->to_evict |= DeviceSet{1} << content.device;
+      if (found->second->running[content.device] == 0 && !found->second->moving) {
+        enqueue({nullptr, found->second, content.device}, true);
+      }
+      return;
+    }
+    case RecordKind::kDraining:
+      draining_ = true;
+      return;
+    default:
+      base::log_line(base::LogLevel::kError, "the daemon sent a record of kind {}",
+                     static_cast<unsigned>(content.kind));
+  }
+}
+
+void Client::read_packets() {
+  std::shared_ptr<Link> link;
+  {
+    os::MutexLock lock(lock_);
+    link = link_;
+  }
+  for (;;) {
+    auto received = link->receive_packet();
+    if (!received.ok()) {
+      std::string why = received.error().message;
+      return lose_link(why);
+    }
+    if (!received.value().has_value()) return;
+    Link::Received& packet = *received.value();
+    if (packet.kind() == PacketKind::kRefused) {
+      RefusedPacket refused;
+      if (packet.read(&refused)) {
+        base::log_line(base::LogLevel::kError, "the daemon refuses to go on: {}",
+                       text_of(refused.sentence));
+      }
+      continue;
+    }
+    PacketHead head;
+    if (packet.bytes.size() < sizeof head) continue;
+    std::memcpy(&head, packet.bytes.data(), sizeof head);
+    os::MutexLock lock(lock_);
+    if (asked_.erase(head.request) != 0) replies_[head.request].packet = std::move(packet);
+    reply_posts_.fetch_add(1, std::memory_order_seq_cst);
+    os::futex_wake(reply_posts_, 1 << 20);
+  }
+}
+
+void Client::lose_link(const std::string& why) {
+  drain(true);  // what it said before it ended holds
+  os::MutexLock reading(receive_);
+  os::MutexLock lock(lock_);
+  link_.reset();
+  unsent_.clear();
+  std::vector<std::shared_ptr<Task>> lost;
+  for (const auto& [number, task] : tasks_) {
+    if (task->state == TaskState::kPut) lost.push_back(task);
+  }
+  // Where it drained it has told of every task that it would not run.
+  for (const auto& task : lost) {
+    if (task->state == TaskState::kEnded) continue;
+    end(task, fault(MCL_ERR_SRVCOMM, "the daemon ended while the task was in its hands ({})", why));
+  }
+  for (const auto& [request, unused] : asked_) replies_[request].lost = true;
+  asked_.clear();
+  reply_posts_.fetch_add(1, std::memory_order_seq_cst);
+  os::futex_wake(reply_posts_, 1 << 20);
+  pump();
+}
+
+// Tasks are ready and there is no daemon.
+void Client::reconnect() {
+  auto made = Link::open(settings_.link, descriptions_);
+  os::MutexLock lock(lock_);
+  if (made.ok()) {
+    adopt(std::move(made).value());
+    // The new daemon knows of no copies; those that are there are announced with their next use.
+    pump();
+    flush();
+    return;
+  }
+  link_wanted_ = false;
+  while (!ready_.empty()) {
+    const std::shared_ptr<Task> task = ready_.begin()->second;
+    ready_.erase(ready_.begin());
+    end(task, fault(MCL_ERR_SRVCOMM, "{}", made.error().message));
+  }
+}
+
+}  // namespace amasia::devices
