@@ -67,6 +67,18 @@ Result<Descriptor> connect_to_path(const std::string& path) {
   return made;
 }
 
+Result<std::string> path_of_socket(int descriptor) {
+  sockaddr_un address{};
+  socklen_t length = sizeof address;
+  if (::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
+    return base::errno_error(errno, "not a socket");
+  }
+  if (address.sun_family != AF_UNIX || address.sun_path[0] == '\0') {
+    return Error{"the socket has no path", EINVAL};
+  }
+  return std::string(address.sun_path);
+}
+
 bool peer_is_in_group(int connection, gid_t group) {
   ucred credentials{};
   socklen_t length = sizeof credentials;

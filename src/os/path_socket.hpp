@@ -23,6 +23,9 @@ Result<Descriptor> listen_at_path(const std::string& path, mode_t permissions);
 // where its queue is full.
 Result<Descriptor> connect_to_path(const std::string& path);
 
+// The path that a socket has; an error for any other descriptor.
+Result<std::string> path_of_socket(int descriptor);
+
 // Whether who connected is in the group, as its own or a further one (SO_PEERCRED, SO_PEERGROUPS).
 bool peer_is_in_group(int connection, gid_t group);
 Status set_nonblocking(int descriptor);

@@ -1,0 +1,208 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real processes around a daemon of their own: several clients, clients that are killed, daemons
+that are killed, start and end. Nothing may be left behind."""
+
+import argparse
+import os
+import pathlib
+import random
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+OPTIONS = argparse.Namespace()
+LIMIT = 240  # seconds after which something hangs; far above what it takes under load
+
+
+def processes_of(socket):
+    """Daemons whose environment names this socket."""
+    found = []
+    for folder in pathlib.Path("/proc").iterdir():
+        try:
+            name = (folder / "comm").read_text().strip()
+            environment = (folder / "environ").read_bytes().split(b"\0")
+        except (OSError, ValueError):
+            continue
+        if name == "amasia-deviced" and f"AMASIA_DEVICES_SOCKET={socket}".encode() in environment:
+            found.append(int(folder.name))
+    return found
+
+
+class Processes(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.socket = pathlib.Path(self.folder.name) / "run" / "devices.sock"
+        self.environment = {**os.environ, "AMASIA_DEVICES_SOCKET": str(self.socket),
+                            "AMASIA_DEVICES_BACKENDS": "host",
+                            "AMASIA_DEVICED": str(OPTIONS.daemon)}
+
+    def tearDown(self):
+        for process in processes_of(self.socket):
+            watch = os.pidfd_open(process)
+            os.kill(process, signal.SIGTERM)
+            self.wait_for_end(watch)
+        self.assertFalse(self.socket.parent.exists(), "the daemon leaves its socket")
+        self.folder.cleanup()
+
+    def wait_for_end(self, watch):
+        self.assertTrue(select.select([watch], [], [], LIMIT)[0], "a process does not end")
+        os.close(watch)
+
+    def daemon(self, *arguments):
+        """By hand; returns when it listens."""
+        process = subprocess.Popen([OPTIONS.daemon, *arguments], env=self.environment,
+                                   stderr=subprocess.PIPE, text=True)
+        while not self.socket.exists():
+            self.assertIsNone(process.poll(), "the daemon has ended")
+        return process
+
+    def client(self, *arguments):
+        return subprocess.Popen([OPTIONS.client, *arguments], env=self.environment, text=True,
+                                stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+    def check(self, process, said):
+        out, _ = process.communicate(timeout=LIMIT)
+        self.assertEqual(process.returncode, 0, out)
+        self.assertIn(said, out)
+
+    def test_the_interface_with_a_daemon_that_starts_by_itself(self):
+        done = subprocess.run([OPTIONS.tasks], env=self.environment, text=True, timeout=LIMIT,
+                              stdout=subprocess.PIPE, check=False)
+        self.assertEqual((done.returncode, done.stdout), (0, "tasks: all is well\n"))
+        self.assertEqual(len(processes_of(self.socket)), 1)
+
+    def test_eight_first_programs_start_one_daemon(self):
+        clients = [self.client("work", "20") for _ in range(8)]
+        for client in clients:
+            self.check(client, "client: 20 rounds")
+        self.assertEqual(len(processes_of(self.socket)), 1)
+
+    def test_killed_programs_disturb_nobody(self):
+        daemon = self.daemon()
+        steady = [self.client("work", "300") for _ in range(2)]
+        seeded = random.Random(7)
+        for _ in range(OPTIONS.kills // 4):
+            victims = [self.client("for-ever") for _ in range(4)]
+            for victim in victims:
+                # Before it is connected, while it is, or at work.
+                if seeded.random() < 0.7:
+                    victim.stdout.readline()
+                victim.kill()
+            for victim in victims:
+                victim.communicate(timeout=LIMIT)
+        for client in steady:
+            self.check(client, "client: 300 rounds")
+        self.check(self.client("work", "5"), "client: 5 rounds")
+        daemon.terminate()
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual((daemon.returncode, errors), (0, ""))
+
+    def test_tasks_fail_when_the_daemon_is_killed_and_later_ones_work(self):
+        daemon = self.daemon()
+        client = self.client("lost")
+        self.assertEqual(client.stdout.readline(), "ready\n")
+        daemon.kill()
+        daemon.communicate(timeout=LIMIT)
+        self.check_input(client, "client: 3 rounds")
+
+    def check_input(self, client, said):
+        out, _ = client.communicate("go\n", timeout=LIMIT)
+        self.assertEqual(client.returncode, 0, out)
+        self.assertIn(said, out)
+
+    def test_an_idle_program_and_its_daemon_use_no_core(self):
+        self.daemon_process = self.daemon()
+        client = self.client("idle")
+        self.assertEqual(client.stdout.readline(), "client: 1 rounds\n")
+        self.assertEqual(client.stdout.readline(), "ready\n")
+
+        def switches():
+            """How often a thread of both was running and went to sleep: the order of it."""
+            counts = {}
+            for process in (self.daemon_process.pid, client.pid):
+                for task in pathlib.Path(f"/proc/{process}/task").iterdir():
+                    for line in (task / "status").read_text().splitlines():
+                        if line.startswith("voluntary_ctxt_switches"):
+                            counts[task.name] = int(line.split()[1])
+            return counts
+
+        # What is asleep for good stays so: looked at until nothing has changed for a while.
+        before, same = switches(), 0
+        for _ in range(1000):
+            subprocess.run(["sleep", "0.02"], check=True)
+            now = switches()
+            same = same + 1 if now == before else 0
+            before = now
+            if same == 20:
+                break
+        self.assertEqual(same, 20, "a thread wakes up again and again")
+        self.check_input(client, "")
+        self.daemon_process.terminate()
+        self.daemon_process.communicate(timeout=LIMIT)
+
+    def test_processes_share_buffers_and_tasks(self):
+        owner = self.client("sharing", "field")
+        _, process, task = owner.stdout.readline().split()
+        other = self.client("shared", "field", process, task)
+        owner.stdin.write("go\n")
+        owner.stdin.flush()
+        self.check(other, "client: shared")
+        self.check_input(owner, "")
+
+    def test_a_daemon_without_programs_ends(self):
+        daemon = self.daemon("--idle-end", "1")
+        self.check(self.client("work", "1"), "client: 1 rounds")
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual((daemon.returncode, errors), (0, ""))
+        self.assertFalse(self.socket.parent.exists())
+
+    def test_there_is_one_daemon_a_socket(self):
+        daemon = self.daemon()
+        second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,
+                                stderr=subprocess.PIPE, check=False)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("a daemon listens at", second.stderr)
+        daemon.terminate()
+        daemon.communicate(timeout=LIMIT)
+
+    def test_a_killed_daemons_socket_is_taken_over(self):
+        first = self.daemon()
+        first.kill()
+        first.communicate(timeout=LIMIT)
+        self.assertTrue(self.socket.exists())
+        self.check(self.client("work", "1"), "client: 1 rounds")
+
+    def test_what_is_wrong_is_said(self):
+        def first_line(**changes):
+            done = subprocess.run([OPTIONS.client, "work", "1"], text=True, timeout=LIMIT,
+                                  env={**self.environment, **changes}, check=False,
+                                  stdout=subprocess.PIPE)
+            self.assertEqual(done.returncode, 1)
+            return done.stdout
+
+        long_path = f"{self.folder.name}/{'x' * 120}/devices.sock"
+        self.assertIn("(allowed: 1 … 107)", first_line(AMASIA_DEVICES_SOCKET=long_path))
+        self.assertIn("no daemon listens at", first_line(AMASIA_DEVICES_START="0"))
+        self.assertIn("cannot start the daemon", first_line(AMASIA_DEVICED="/nowhere/deviced"))
+        self.assertIn("AMASIA_DEVICES_WEIGHT is '-1'", first_line(AMASIA_DEVICES_WEIGHT="-1"))
+        self.socket.parent.rmdir()
+        for arguments in (["--spin", "soon"], ["--group", "nobody-of-this-name"], ["--frob"],
+                          ["--policy", "no-such-policy"]):
+            done = subprocess.run([OPTIONS.daemon, *arguments], env=self.environment, text=True,
+                                  stderr=subprocess.PIPE, timeout=LIMIT, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(arguments[-1], done.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--daemon", required=True)
+    parser.add_argument("--client", required=True)
+    parser.add_argument("--tasks", required=True)
+    parser.add_argument("--kills", type=int, default=60)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest])

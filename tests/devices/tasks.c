@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One program, all of the C interface that needs no device but the host's cores. Prints what does
+   not hold and ends with 1; prints "tasks: all is well" otherwise. */
+#include <amasia/mcl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int wrong;
+#define EXPECT(condition)                                                              \
+  do {                                                                                 \
+    if (!(condition)) {                                                                \
+      printf("%s:%d: %s (reason: %s)\n", __FILE__, __LINE__, #condition, mcl_reason()); \
+      wrong = 1;                                                                       \
+    }                                                                                  \
+  } while (0)
+
+static int saxpy(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  const float a = *(const float*)args[0];
+  const float* x = args[1];
+  float* y = args[2];
+  if (nargs != 3) return 1;
+  for (uint64_t i = range->begin[0]; i < range->end[0]; ++i) y[i] += a * x[i];
+  return 0;
+}
+static int add_one(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  long* v = args[0];
+  (void)nargs;
+  for (uint64_t i = range->begin[0]; i < range->end[0]; ++i) ++v[i];
+  return 0;
+}
+static int fails(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  (void)range, (void)args, (void)nargs;
+  return 7;
+}
+static int sleeps(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  (void)range, (void)nargs;
+  usleep(*(const int*)args[0]);
+  return 0;
+}
+/* Each work item of a group of eight writes the group's sum: through memory of the group. */
+static int sums(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  const long* in = args[0];
+  long* out = args[1];
+  long* local = args[2];
+  (void)nargs;
+  if (range->end[0] - range->begin[0] != range->local[0]) return 2;
+  local[0] = 0;
+  for (uint64_t i = range->begin[0]; i < range->end[0]; ++i) local[0] += in[i];
+  for (uint64_t i = range->begin[0]; i < range->end[0]; ++i) out[i] = local[0];
+  return 0;
+}
+
+enum { kSize = 10000 };
+static uint64_t whole[3] = {kSize, 1, 1}, one[3] = {1, 1, 1};
+
+static mcl_handle* chain_link(long* v, mcl_handle** after, uint64_t count, uint64_t flags) {
+  mcl_handle* task = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg(task, 0, v, kSize * sizeof *v,
+                          MCL_ARG_BUFFER | MCL_ARG_INPUT | MCL_ARG_OUTPUT | flags) == 0);
+  EXPECT(mcl_exec_with_dependencies(task, whole, NULL, MCL_TASK_ANY, count, after) == 0);
+  return task;
+}
+
+static void check_saxpy(void) {
+  float *x = malloc(kSize * sizeof *x), *y = malloc(kSize * sizeof *y), a = 2;
+  for (int i = 0; i < kSize; ++i) x[i] = (float)i, y[i] = 1;
+  mcl_handle* task = mcl_task_create();
+  EXPECT(mcl_task_state(task) == MCL_STATE_CREATED);
+  EXPECT(mcl_test(task) == MCL_REQ_ALLOCATED);
+  EXPECT(mcl_task_set_kernel(task, "saxpy", 3) == 0);
+  EXPECT(mcl_task_set_arg(task, 0, &a, sizeof a, MCL_ARG_SCALAR | MCL_ARG_INPUT) == 0);
+  EXPECT(mcl_task_set_arg(task, 1, x, kSize * sizeof *x, MCL_ARG_BUFFER | MCL_ARG_INPUT) == 0);
+  EXPECT(mcl_task_set_arg(task, 2, y, kSize * sizeof *y,
+                          MCL_ARG_BUFFER | MCL_ARG_INPUT | MCL_ARG_OUTPUT) == 0);
+  a = 99; /* it was copied */
+  EXPECT(mcl_exec(task, whole, NULL, MCL_TASK_CPU) == 0);
+  EXPECT(mcl_wait(task) == 0);
+  EXPECT(task->status == MCL_REQ_COMPLETED && task->ret == MCL_RET_SUCCESS);
+  EXPECT(mcl_task_state(task) == MCL_STATE_TERMINATED);
+  EXPECT(mcl_task_device(task) >= 0);
+  for (int i = 0; i < kSize; ++i) EXPECT(y[i] == 1 + 2 * (float)i);
+  EXPECT(mcl_exec(task, whole, NULL, MCL_TASK_CPU) == -MCL_ERR_INVREQ);
+  EXPECT(mcl_hdl_free(task) == 0);
+  EXPECT(mcl_hdl_free(task) == -MCL_ERR_INVREQ);
+  free(x);
+  free(y);
+}
+
+static void check_dependencies(void) {
+  enum { kChain = 100 };
+  for (int resident = 0; resident < 2; ++resident) {
+    long* v = calloc(kSize, sizeof *v);
+    mcl_handle* chain[kChain];
+    for (int i = 0; i < kChain; ++i) {
+      chain[i] = chain_link(v, chain, (uint64_t)i,
+                            resident ? MCL_ARG_RESIDENT | MCL_ARG_DYNAMIC : 0);
+    }
+    EXPECT(mcl_wait_all() == 0);
+    EXPECT(mcl_test_all() == 0);
+    for (int i = 0; i < kSize; ++i) EXPECT(v[i] == kChain);
+    for (int i = 0; i < kChain; ++i) {
+      EXPECT(mcl_wait(chain[i]) == 0);
+      mcl_hdl_free(chain[i]);
+    }
+    if (resident) EXPECT(mcl_unregister_buffer(v) == 0);
+    free(v);
+  }
+}
+
+static void check_failures(void) {
+  long* v = calloc(kSize, sizeof *v);
+  mcl_handle* bad = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(bad, "fails", 0) == 0);
+  EXPECT(mcl_exec(bad, one, NULL, MCL_TASK_ANY) == 0);
+  mcl_handle* next = chain_link(v, &bad, 1, 0);
+  mcl_handle* last = chain_link(v, &next, 1, 0);
+  EXPECT(mcl_wait(last) == -MCL_ERR_DEPEND);
+  EXPECT(mcl_task_state(last) == MCL_STATE_FAILED && last->ret == MCL_RET_ERROR);
+  EXPECT(mcl_wait(bad) == -MCL_ERR_EXEC);
+  EXPECT(strstr(mcl_task_reason(bad), "returned 7") != NULL);
+  EXPECT(strstr(mcl_task_reason(last), "returned 7") != NULL);
+  EXPECT(mcl_task_error(next) == -MCL_ERR_DEPEND);
+  mcl_handle* late = chain_link(v, &bad, 1, 0);
+  EXPECT(mcl_wait(late) == -MCL_ERR_DEPEND);
+  EXPECT(v[0] == 0);
+  mcl_hdl_free(bad), mcl_hdl_free(next), mcl_hdl_free(last), mcl_hdl_free(late);
+  free(v);
+}
+
+static void check_time_out(void) {
+  int microseconds = 300000;
+  mcl_handle* slow = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(slow, "sleeps", 1) == 0);
+  EXPECT(mcl_task_set_arg(slow, 0, &microseconds, sizeof microseconds, MCL_ARG_SCALAR) == 0);
+  EXPECT(mcl_exec(slow, one, NULL, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_wait_for(slow, 1000000) == -MCL_ERR_TIMEOUT);
+  EXPECT(mcl_wait_for(slow, 0) == -MCL_ERR_TIMEOUT);
+  EXPECT(mcl_test_all() == 1);
+  EXPECT(mcl_wait_for(slow, UINT64_MAX) == 0);
+  EXPECT(mcl_test(slow) == MCL_REQ_COMPLETED);
+  mcl_hdl_free(slow);
+}
+
+static void check_mistakes(void) {
+  long v[8] = {0};
+  uint64_t zero[3] = {1, 0, 1}, eight[3] = {8, 1, 1}, three[3] = {3, 1, 1};
+  EXPECT(mcl_task_set_kernel(NULL, "add_one", 1) == -MCL_ERR_INVREQ);
+  mcl_handle* task = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(task, "unheard of", 1) == -MCL_ERR_INVKER);
+  EXPECT(mcl_exec(task, one, NULL, 0) == -MCL_ERR_INVKER);
+  EXPECT(mcl_wait(task) == -MCL_ERR_INVTSK);
+  EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg(task, 1, v, sizeof v, MCL_ARG_BUFFER) == -MCL_ERR_INVARG);
+  EXPECT(mcl_task_set_arg(task, 0, NULL, sizeof v, MCL_ARG_BUFFER) == -MCL_ERR_INVARG);
+  EXPECT(mcl_task_set_arg(task, 0, v, sizeof v, MCL_ARG_BUFFER | MCL_ARG_SCALAR) ==
+         -MCL_ERR_INVARG);
+  EXPECT(mcl_exec(task, eight, NULL, 0) == -MCL_ERR_ARGCOUNT);
+  EXPECT(mcl_task_set_arg(task, 0, v, sizeof v, MCL_ARG_BUFFER | MCL_ARG_OUTPUT) == 0);
+  EXPECT(mcl_exec(task, zero, NULL, 0) == -MCL_ERR_INVPES);
+  EXPECT(mcl_exec(task, eight, three, 0) == -MCL_ERR_INVPES);
+  EXPECT(mcl_exec(task, eight, NULL, MCL_TASK_DF) == -MCL_ERR_INVDEV);
+  EXPECT(strstr(mcl_reason(), "add_one") != NULL);
+  EXPECT(mcl_task_set_arg(task, 0, v, (size_t)1 << 60, MCL_ARG_BUFFER) == 0);
+  EXPECT(mcl_exec(task, eight, NULL, 0) == -MCL_ERR_DEVMEM);
+  EXPECT(mcl_hdl_free(task) == 0);
+  EXPECT(mcl_test(task) == -MCL_ERR_INVREQ);
+  EXPECT(mcl_prg_load("/nowhere/kernels.so", NULL, MCL_PRG_HOST) == -MCL_ERR_INVPRG);
+  for (int error = 0; error <= MCL_ERR_LAST; ++error) {
+    EXPECT(mcl_strerror(-error) == mcl_strerror(error) && strlen(mcl_strerror(error)) > 5);
+  }
+  EXPECT(mcl_unregister_buffer(v) == -MCL_ERR_RESDATA);
+  EXPECT(mcl_register_buffer(v, sizeof v, MCL_ARG_BUFFER) == 0);
+  EXPECT(mcl_register_buffer(v + 4, sizeof v, MCL_ARG_BUFFER) == -MCL_ERR_RESDATA);
+  EXPECT(mcl_invalidate_buffer(v) == 0);
+  EXPECT(mcl_unregister_buffer(v) == 0);
+}
+
+static void check_parts_and_transfers(void) {
+  long *in = malloc(kSize * sizeof *in), *out = calloc(kSize, sizeof *out);
+  uint64_t group[3] = {8, 1, 1};
+  for (int i = 0; i < kSize; ++i) in[i] = i;
+  EXPECT(mcl_register_buffer(in, kSize * sizeof *in, MCL_ARG_BUFFER | MCL_ARG_RESIDENT) == 0);
+  mcl_transfer* transfer = mcl_transfer_create(1, 1, 0);
+  EXPECT(mcl_transfer_set_arg(transfer, 0, in, kSize * sizeof *in, 0, MCL_ARG_INPUT) == 0);
+  EXPECT(mcl_transfer_exec(transfer, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_transfer_wait(transfer) == 0);
+  EXPECT(mcl_transfer_test(transfer) == MCL_REQ_COMPLETED);
+  EXPECT(mcl_transfer_free(transfer) == 0);
+  mcl_handle* task = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(task, "sums", 3) == 0);
+  EXPECT(mcl_task_set_arg(task, 0, in, kSize * sizeof *in,
+                          MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_INPUT) == 0);
+  EXPECT(mcl_task_set_arg(task, 1, out, kSize * sizeof *out, MCL_ARG_BUFFER | MCL_ARG_OUTPUT) ==
+         0);
+  EXPECT(mcl_task_set_arg(task, 2, NULL, sizeof *in, MCL_ARG_LOCAL) == 0);
+  EXPECT(mcl_exec(task, whole, group, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_wait(task) == 0);
+  for (int i = 0; i < kSize; ++i) EXPECT(out[i] == 8L * (i / 8 * 8) + 28);
+  mcl_hdl_free(task);
+  /* A part of a registered buffer, at an odd offset. */
+  task = mcl_task_create();
+  uint64_t five[3] = {5, 1, 1};
+  EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg_buffer(task, 0, in, 5 * sizeof *in, 3 * sizeof *in,
+                                 MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_DYNAMIC) == 0);
+  EXPECT(mcl_exec(task, five, NULL, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_unregister_buffer(in) == -MCL_ERR_RESDATA || mcl_test(task) == MCL_REQ_COMPLETED);
+  EXPECT(mcl_wait(task) == 0);
+  mcl_hdl_free(task);
+  mcl_unregister_buffer(in);
+  for (int i = 0; i < 20; ++i) EXPECT(in[i] == i + (i >= 3 && i < 8));
+  free(in);
+  free(out);
+}
+
+static void check_many(void) {
+  enum { kMany = 3000 };
+  static mcl_handle* tasks[kMany];
+  for (int i = 0; i < kMany; ++i) {
+    tasks[i] = mcl_task_create();
+    EXPECT(mcl_null(tasks[i]) == 0);
+  }
+  EXPECT(mcl_wait_all() == 0);
+  for (int i = 0; i < kMany; ++i) {
+    EXPECT(mcl_test(tasks[i]) == MCL_REQ_COMPLETED);
+    mcl_hdl_free(tasks[i]);
+  }
+}
+
+int main(void) {
+  EXPECT(mcl_wait_all() == -MCL_ERR_NOINIT);
+  EXPECT(mcl_init(0, 0) == -MCL_ERR_INVARG);
+  if (mcl_init(2, 0) != 0) {
+    printf("mcl_init: %s\n", mcl_reason());
+    return 1;
+  }
+  EXPECT(mcl_init(2, 0) == 1);
+  EXPECT(mcl_get_ndev() >= 1);
+  mcl_dev_info device;
+  EXPECT(mcl_get_dev(mcl_get_ndev(), &device) == -MCL_ERR_INVDEV);
+  EXPECT(mcl_get_dev(0, &device) == 0);
+  EXPECT(device.pes >= 1 && device.wisize[0] >= 1);
+  free(device.wisize);
+  EXPECT(mcl_prg_add_host("saxpy", saxpy) == 0);
+  EXPECT(mcl_prg_add_host("add_one", add_one) == 0);
+  EXPECT(mcl_prg_add_host("fails", fails) == 0);
+  EXPECT(mcl_prg_add_host("sleeps", sleeps) == 0);
+  EXPECT(mcl_prg_add_host("sums", sums) == 0);
+  check_saxpy();
+  check_dependencies();
+  check_failures();
+  check_time_out();
+  check_mistakes();
+  check_parts_and_transfers();
+  check_many();
+  EXPECT(mcl_finit() == 0);
+  EXPECT(mcl_finit() == -MCL_ERR_NOINIT);
+  EXPECT(mcl_init(1, 0) == 0); /* again */
+  check_many();
+  EXPECT(mcl_finit() == 0);
+  if (!wrong) printf("tasks: all is well\n");
+  return wrong;
+}
