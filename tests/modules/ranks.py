@@ -22,7 +22,9 @@ def main(arguments):
     ranks, program = arguments[0], arguments[1:]
     # A session of its own: what is left after it has ended can be found.
     with subprocess.Popen([launcher, *OPTIONS, "-np", ranks, *program], stdin=subprocess.DEVNULL,
-                          env={**os.environ, "RANKS_EXPECTED": ranks},
+                          # OpenMP's threads must not spin where there are more than cores.
+                          env={**os.environ, "RANKS_EXPECTED": ranks,
+                               "OMP_WAIT_POLICY": "passive"},
                           start_new_session=True) as job:
         try:
             code = job.wait(PATIENCE)

@@ -9,6 +9,8 @@
 //
 // Verified: both give the same grid, bit for bit, as one rank alone that computes all of it.
 // Run: mpirun -np N stencil [--quick] [--size X Y Z] [--steps T] [--threads W] [--rounds R]
+#include <omp.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -169,6 +171,7 @@ int main(int argc, char** argv) {
     if (std::strcmp(argv[n], "--threads") == 0) threads = static_cast<unsigned>(next());
     if (std::strcmp(argv[n], "--rounds") == 0) rounds = next();
   }
+  omp_set_num_threads(static_cast<int>(threads));
   tasks::runtime workers({.workers = threads});
   mpi::library mpi(workers, &argc, &argv);
   const Part part(shape, mpi.rank(), mpi.size());
