@@ -11,6 +11,7 @@
 #include <cmath>
 
 #include "os/clock.hpp"
+#include "os/cpu_group_plan.hpp"
 #include "os/descriptor.hpp"
 
 namespace amasia::os {
@@ -79,46 +80,15 @@ int write_file(const char* path, const char* text, std::size_t length) noexcept 
   return error;
 }
 
-// Makes one job's groups.
-class Maker {
- public:
-  Maker(const CpuHierarchy& hierarchy, std::vector<std::string>& folders)
-      : hierarchy_(hierarchy), folders_(folders) {}
-
-  Status make_group(const std::string& folder) {
-    if (::mkdir(folder.c_str(), 0755) != 0) return failed(errno, "make the control group", folder);
-    folders_.insert(folders_.begin(), folder);
-    if (hierarchy_.version == 1) return base::ok();
-    return put(folder + "/cgroup.type", "threaded");
-  }
-  Status allow_quotas_below(const std::string& folder) {
-    return hierarchy_.version == 1 ? base::ok() : put(folder + "/cgroup.subtree_control", "+cpu");
-  }
-  Status set(const std::string& folder, const CpuQuota& quota) {
-    if (hierarchy_.version == 2) {
-      return put(folder + "/cpu.max", fmt::format("{} {}", quota.runtime_us, quota.period_us));
-    }
-    const Status done = put(folder + "/cpu.cfs_period_us", std::to_string(quota.period_us));
-    if (!done.ok()) return done;
-    return put(folder + "/cpu.cfs_quota_us", std::to_string(quota.runtime_us));
-  }
-
- private:
-  Status put(const std::string& path, const std::string& text) {
-    const int error = write_file(path.c_str(), text.data(), text.size());
-    return error == 0 ? base::ok() : failed(error, "write '" + text + "' to", path);
-  }
-  Status failed(int error, const std::string& what, const std::string& path) const {
-    return base::errno_error(
-        error,
-        fmt::format("a CPU quota needs root or a delegated control group with the cpu controller "
-                    "(systemd-run --user --scope -p Delegate=cpu amasia run ...); cannot {} {}",
-                    what, path));
-  }
-
-  const CpuHierarchy& hierarchy_;
-  std::vector<std::string>& folders_;
-};
+// Error of one step.
+Error refused(int error, const CpuGroupStep& step) {
+  return base::errno_error(
+      error,
+      fmt::format("a CPU quota needs root or a delegated control group with the cpu controller "
+                  "(systemd-run --user --scope -p Delegate=cpu amasia run ...); cannot {} {}",
+                  step.makes_folder() ? "make the control group" : "write '" + step.text + "' to",
+                  step.path));
+}
 
 }  // namespace
 
@@ -145,18 +115,17 @@ std::optional<CpuHierarchy> find_cpu_hierarchy(std::string_view mounts, std::str
 Result<CpuGroups> CpuGroups::make(const CpuHierarchy& hierarchy, const std::string& name,
                                   std::span<const CpuQuota> quotas) {
   CpuGroups groups;
-  Maker maker(hierarchy, groups.folders_);
-  const std::string top = hierarchy.folder + "/" + name;
-  Status done = maker.allow_quotas_below(hierarchy.folder);
-  if (done.ok()) done = maker.make_group(top);
-  if (done.ok()) done = maker.allow_quotas_below(top);
-  for (std::size_t i = 0; done.ok() && i < quotas.size(); ++i) {
-    const std::string folder = fmt::format("{}/{}", top, i);
-    done = maker.make_group(folder);
-    if (done.ok()) done = maker.set(folder, quotas[i]);
-    groups.entries_.push_back(folder + (hierarchy.version == 1 ? "/tasks" : "/cgroup.threads"));
+  CpuGroupPlan plan = plan_cpu_groups(hierarchy, name, quotas);
+  for (const CpuGroupStep& step : plan.steps) {
+    if (!step.makes_folder()) {
+      const int error = write_file(step.path.c_str(), step.text.data(), step.text.size());
+      if (error != 0) return refused(error, step);
+      continue;
+    }
+    if (::mkdir(step.path.c_str(), 0755) != 0) return refused(errno, step);
+    groups.folders_.insert(groups.folders_.begin(), step.path);
   }
-  if (!done.ok()) return done.error();
+  groups.entries_ = std::move(plan.entries);
   return groups;
 }
 
