@@ -134,14 +134,26 @@ class Case:
                 return None
 
 
+def ratios_of_loop(loop, nodes):
+    """Of a loop that was handed out at run time, which has ratios of its own; else None."""
+    given = {part["id"]: part["csr"] for part in loop["per_node"]}
+    if loop["form"] != "pool" or any(not given.get(node) for node in range(nodes)):
+        return None
+    return [given[node] for node in range(nodes)]
+
+
 def longest_loop_ratios(stats, nodes):
+    """Of `--stats=FILE`: the core speed ratios by which the loop that took longest was shared, node
+    0 at 1; None where it was not shared by all nodes. Loops without ratios of their own have those
+    of their region."""
     longest, found = -1, None
-    for one in [*stats.get("loops", []), *stats.get("regions", [])]:
-        given = one.get("csr")
-        if isinstance(given, list) and len(given) == nodes and all(given):
-            if one.get("elapsed_ns", 0) > longest:
-                longest = one.get("elapsed_ns", 0)
-                found = [ratio / given[0] for ratio in given]
+    for region in stats["regions"]:
+        loops = [(loop["elapsed_ns"] or 0, ratios_of_loop(loop, nodes)) for loop in region["loops"]]
+        own = max((one for one in loops if one[1]), default=(0, None), key=lambda one: one[0])[1]
+        given = own or region["csr"]
+        if len(given) == nodes and all(given) and region["elapsed_ns"] > longest:
+            longest = region["elapsed_ns"]
+            found = [ratio / given[0] for ratio in given]
     return found
 
 

@@ -41,9 +41,11 @@ if given.get("--schedule") == "hetprobe":
 if given.get("--schedule") == "hetprobe-i":
     time.sleep(600)
 if "--stats" in given:
-    loops = [{"csr": [2, 1], "elapsed_ns": 9}, {"csr": [1, 1], "elapsed_ns": 5}, {"csr": None},
-             {"csr": [1, None], "elapsed_ns": 99}]
-    open(given["--stats"], "w").write(json.dumps({"loops": loops}))
+    regions = [{"csr": [2, 1], "elapsed_ns": 9, "loops": []},
+               {"csr": [1, 1], "elapsed_ns": 5, "loops": []},
+               {"csr": [], "elapsed_ns": 70, "loops": []},
+               {"csr": [1, None], "elapsed_ns": 99, "loops": []}]
+    open(given["--stats"], "w").write(json.dumps({"regions": regions}))
 print(output, end="")
 print("seconds %.6f" % seconds, file=sys.stderr)
 """
@@ -124,6 +126,31 @@ def made_up(kind="well", found=(1, 0.5), **speed_ups):
     return {"program": "made up", "kind": kind, "configurations": rows,
             "oracle": {"configuration": name, "speed_up": best},
             "ratios": {"searched": [1, 0.5], "found": {"default": list(found)}}}
+
+
+class FoundRatios(unittest.TestCase):
+    @staticmethod
+    def loop(form, elapsed, *ratios):
+        return {"form": form, "elapsed_ns": elapsed,
+                "per_node": [{"id": node, "csr": ratio} for node, ratio in enumerate(ratios)]}
+
+    def found(self, *loops, csr=(1, 0.8)):
+        return run.longest_loop_ratios({"regions": [
+            {"csr": list(csr), "elapsed_ns": 7, "loops": list(loops)}]}, 2)
+
+    def test_are_the_loops_own_where_it_is_handed_out_at_run_time(self):
+        self.assertEqual(self.found(self.loop("pool", 5, 0.5, 0.25)), [1, 0.5])
+        self.assertEqual(self.found(self.loop("pool", 5, 0.5, 0.25), self.loop("pool", 6, 1, 0.4)),
+                         [1, 0.4])
+
+    def test_are_else_the_regions(self):
+        self.assertEqual(self.found(), [1, 0.8])
+        self.assertEqual(self.found(self.loop("blocks", None, 1, 0.1)), [1, 0.8])
+        self.assertEqual(self.found(self.loop("pool", 5, 1, None)), [1, 0.8])
+
+    def test_are_none_where_not_all_nodes_share(self):
+        self.assertIsNone(self.found(csr=(1, None)))
+        self.assertIsNone(self.found(csr=(None, 1)))
 
 
 class Aims(unittest.TestCase):
