@@ -100,7 +100,11 @@ std::string loop_reason(const RegionStatistics& region, const LoopStatistics& lo
     case Form::kBlocks: {
       const auto with_part = std::count_if(loop.per_node.begin(), loop.per_node.end(),
                                            [](const auto& node) { return node.share > 0; });
-      if (with_part == 1 && loop.per_node.size() > 1) return "on node 0 only, as its region is";
+      if (with_part == 1 && loop.per_node.size() > 1) {
+        const auto only = std::find_if(loop.per_node.begin(), loop.per_node.end(),
+                                       [](const auto& node) { return node.share > 0; });
+        return fmt::format("on node {} only, as its region is", only->id);
+      }
       return now + fmt::format("shared {} by the speeds of its region", shares_of(loop));
     }
     case Form::kChunks:

@@ -84,6 +84,23 @@ std::string when_alone(const RegionStatistics& region) {
                      duration_text(region.stall_ns_expected), duration_text(alone));
 }
 
+std::string when_elsewhere(const RegionStatistics& region) {
+  std::string text = fmt::format("on node {} only: {} a run", region.elsewhere_node.value_or(0),
+                                 duration_text(region.elsewhere.mean_ns()));
+  if (region.elsewhere.runs == 0) text = "to move to another node by its next run";
+  if (region.rule == Rule::kThreshold) {
+    return text + ", as page faults are too frequent to share it and cache misses are few";
+  }
+  if (region.predicted_alone_ns > 0) {
+    text += fmt::format(", where node 0 alone would take {} (predicted)",
+                        duration_text(region.predicted_alone_ns));
+  }
+  if (region.predicted_shared_ns > 0) {
+    text += fmt::format(", and sharing {}", duration_text(region.predicted_shared_ns));
+  }
+  return text;
+}
+
 // Kept on one node for a reason that no measurement decides.
 std::string when_kept(const RegionStatistics& region) {
   std::string text = "on node 0 only: " + region.single_node_reason;
@@ -115,6 +132,8 @@ std::string when_decided(const RegionStatistics& region) {
                          duration_text(region.predicted_alone_ns));
     case Phase::kAlone:
       return when_alone(region);
+    case Phase::kElsewhere:
+      return when_elsewhere(region);
     default:
       return when_shared(region, region.rule == Rule::kAlways ? " whatever it costs" : "");
   }
@@ -142,7 +161,10 @@ std::string sharing_reason(const RegionStatistics& region) {
   if (region.runs == 0) return "not known: it never ran to its end";
   if (region.shared.runs > 0) {
     std::string text = when_decided(region);
-    const std::uint64_t decided = region.shared.runs + region.alone.runs;
+    if (region.misses_per_kilo) {
+      text += fmt::format("; {:.2g} cache misses in 1000 instructions", *region.misses_per_kilo);
+    }
+    const std::uint64_t decided = region.decided_runs();
     if (decided < region.runs && !region.single_node_reason.empty()) {
       text += fmt::format("; {} of {} runs stayed on one node", region.runs - decided, region.runs);
     }

@@ -71,6 +71,24 @@ TEST(SharingReason, AloneByPredictionSaysWhatSharingWouldCost) {
             "work moved");
 }
 
+TEST(SharingReason, ElsewhereHoldsItAgainstNodeZeroAndSharing) {
+  RegionStatistics region = shared_region();
+  region.phase = Phase::kElsewhere;
+  region.elsewhere = {9, 33 * kMillisecond, 8, 26 * kMillisecond};
+  region.elsewhere_node = 1;
+  region.predicted_alone_ns = 9'600 * kMicrosecond;
+  region.predicted_shared_ns = 12 * kMillisecond;
+  region.misses_per_kilo = 4.25;
+  EXPECT_EQ(sharing_reason(region),
+            "on node 1 only: 3.2 ms a run, where node 0 alone would take 9.6 ms (predicted), and "
+            "sharing 12.0 ms; 4.2 cache misses in 1000 instructions");
+  region.rule = RegionStatistics::Rule::kThreshold;
+  region.misses_per_kilo = 0.5;
+  EXPECT_EQ(sharing_reason(region),
+            "on node 1 only: 3.2 ms a run, as page faults are too frequent to share it and cache "
+            "misses are few; 0.5 cache misses in 1000 instructions");
+}
+
 TEST(SharingReason, AloneAfterATrialSaysWhatWasMeasured) {
   RegionStatistics region = region_alone();
   region.tried_alone = true;

@@ -16,7 +16,8 @@ namespace {
 
 using Output = std::back_insert_iterator<std::string>;
 
-constexpr std::array<const char*, 6> kPhases = {"", "cold", "warm", "trial", "shared", "alone"};
+constexpr std::array<const char*, 7> kPhases = {"",       "cold",  "warm",     "trial",
+                                                "shared", "alone", "elsewhere"};
 constexpr std::array<const char*, 5> kForms = {"blocks", "chunks", "vectors", "pool", "ordered"};
 constexpr std::array<const char*, 3> kRules = {"prediction", "always", "threshold"};
 
@@ -80,8 +81,10 @@ void append_ratio(std::string& out, const std::optional<double>& ratio) {
 void append_part(std::string& out, const RegionNodeStatistics& node) {
   fmt::format_to(Output(out),
                  "{{\"id\":{},\"threads\":{},\"work\":{:.4f},\"busy_ns\":{},\"stall_ns\":{},"
-                 "\"dropped\":{}}}",
+                 "\"dropped\":{},\"cache_misses_per_1000_instructions\":",
                  node.id, node.threads, node.work, node.busy_ns, node.stall_ns, node.dropped);
+  append_ratio(out, node.misses_per_kilo);
+  out += '}';
 }
 
 void append_time(std::string& out, const char* key, Nanos time) {
@@ -157,6 +160,11 @@ void append_region(std::string& out, const RegionStatistics& region) {
                  region.tried_alone);
   append_outcome(out, "shared", region.shared);
   append_outcome(out, "alone", region.alone);
+  append_outcome(out, "elsewhere", region.elsewhere);
+  out += ",\"elsewhere_node\":";
+  append_ratio(out, region.elsewhere_node);
+  out += ",\"cache_misses_per_1000_instructions\":";
+  append_ratio(out, region.misses_per_kilo);
   out += ",\"loops\":";
   append_list(out, region.loops, [&region](std::string& to, const LoopStatistics& loop) {
     append_loop(to, region, loop);

@@ -45,6 +45,8 @@ struct RegionNodeStatistics {
   Nanos busy_ns = 0;          // mean over its threads: waiting neither for pages nor for others
   Nanos stall_ns = 0;         // mean over its threads: waiting for pages
   bool dropped = false;       // it gets no part for now: it saves less than it costs
+  // Of 1000 instructions, in all runs that were counted; none: none was.
+  std::optional<double> misses_per_kilo;
 };
 
 // How often a region ran in one way, and how long that took. A run is settled if the one before it
@@ -118,6 +120,7 @@ struct RegionStatistics {
     kTrial,   // "trial": alone, to see what that takes
     kShared,  // "shared"
     kAlone,   // "alone"
+    kElsewhere,  // "elsewhere": on one node other than node 0
   };
 
   // How that is decided; names are those of the JSON document.
@@ -149,9 +152,16 @@ struct RegionStatistics {
   Nanos fork_join_ns = 0;         // what a shared run takes beyond its longest node
   bool tried_alone = false;       // predicted_alone_ns was measured
   RegionOutcome shared, alone;    // alone: because that was thought to be cheaper
+  RegionOutcome elsewhere;        // on one other node: the same
+  std::optional<std::uint32_t> elsewhere_node;  // which, the last time
+  // Last-level cache misses of 1000 instructions, of all nodes that counted; none: none did.
+  std::optional<double> misses_per_kilo;
 
   std::vector<LoopStatistics> loops;  // in the order in which they were met
   std::uint64_t loops_left_out = 0;   // runs of further loops
+
+  // Runs for which what executions had told decided where.
+  std::uint64_t decided_runs() const { return shared.runs + alone.runs + elsewhere.runs; }
 };
 
 const char* name_of(RegionStatistics::Phase phase);

@@ -21,13 +21,17 @@ JobStatistics sample() {
   region.nodes = 2;
   region.elapsed_ns = 20 * kMillisecond;
   region.phase = RegionStatistics::Phase::kShared;
-  region.per_node = {{.id = 0, .threads = 1, .work = 0.75, .busy_ns = 9000, .stall_ns = 10},
+  region.per_node = {{.id = 0, .threads = 1, .work = 0.75, .busy_ns = 9000, .stall_ns = 10,
+                      .misses_per_kilo = 2.5},
                      {.id = 1, .threads = 1, .work = 0.25, .busy_ns = 8000}};
   region.csr = {1.0, 0.3333333, std::nullopt};
   region.predicted_alone_ns = 12 * kMillisecond;
   region.predicted_shared_ns = 9500 * kMicrosecond;
   region.stall_ns_expected = 10;
   region.shared = {2, 20 * kMillisecond, 1, 9 * kMillisecond};
+  region.elsewhere = {3, 7000, 0, 0};
+  region.elsewhere_node = 1;
+  region.misses_per_kilo = 2.5;
   LoopStatistics loop;
   loop.site = "a.c:13 main";
   loop.kind = "dynamic";
@@ -67,15 +71,21 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "{\"site\":\"a \\\"b\\\"\\u000a.c:12\",\"runs\":2,\"nodes\":2,"
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"
             "\"elapsed_ns\":20000000,\"reason\":\"shared 0.75 : 0.25: 9.0 ms a run, where node 0 "
-            "alone would take 12.0 ms (predicted)\",\"phase\":\"shared\",\"rule\":\"prediction\","
+            "alone would take 12.0 ms (predicted); 2.5 cache misses in 1000 instructions\","
+            "\"phase\":\"shared\",\"rule\":\"prediction\","
             "\"csr\":[1,0.3333,null],\"per_node\":[{\"id\":0,\"threads\":1,\"work\":0.7500,"
-            "\"busy_ns\":9000,\"stall_ns\":10,\"dropped\":false},{\"id\":1,\"threads\":1,"
-            "\"work\":0.2500,\"busy_ns\":8000,\"stall_ns\":0,\"dropped\":false}],"
+            "\"busy_ns\":9000,\"stall_ns\":10,\"dropped\":false,"
+            "\"cache_misses_per_1000_instructions\":2.5},{\"id\":1,\"threads\":1,"
+            "\"work\":0.2500,\"busy_ns\":8000,\"stall_ns\":0,\"dropped\":false,"
+            "\"cache_misses_per_1000_instructions\":null}],"
             "\"predicted_alone_ns\":12000000,\"predicted_shared_ns\":9500000,"
             "\"stall_ns_expected\":10,\"charged_ns\":0,\"fork_join_ns\":0,\"tried_alone\":false,"
             "\"shared\":{\"runs\":2,\"elapsed_ns\":20000000,\"settled_runs\":1,"
             "\"settled_ns\":9000000},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"elsewhere\":{\"runs\":3,\"elapsed_ns\":7000,\"settled_runs\":0,"
+            "\"settled_ns\":0},\"elsewhere_node\":1,"
+            "\"cache_misses_per_1000_instructions\":2.5,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
             "\"schedule\":\"hetprobe-i\",\"form\":\"pool\",\"chunk\":4,\"runs\":2,"
             "\"iterations\":2000,\"per_node\":[{\"id\":0,\"share\":0.7500,\"csr\":1,"
@@ -93,6 +103,8 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"fork_join_ns\":0,\"tried_alone\":false,"
             "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
+            "\"elsewhere_node\":null,\"cache_misses_per_1000_instructions\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");
 }
 

@@ -266,6 +266,9 @@ inline std::vector<Machine> machines() {
                               {"2, 0.1:1", 2, {0.1, 1}},
                               {"4 unlike", 2, {1, 0.5, 0.33, 0.25}},
                               {"8, half slow", 2, {1, 1, 1, 1, 0.3, 0.3, 0.3, 0.3}}};
+  Machine steps{"10, 10:1", 2, {}};
+  for (int i = 10; i > 0; --i) steps.speeds.push_back(i / 10.0);
+  out.push_back(steps);
   Machine many{"64 unlike", 1, {}};
   for (int i = 0; i < 64; ++i) many.speeds.push_back(1.0 / (1 + i % 4));
   out.push_back(many);

@@ -19,6 +19,7 @@
 #include "loops/report.hpp"
 #include "loops/schedule.hpp"
 #include "loops/sharing_model.hpp"
+#include "loops/single_node.hpp"
 #include "loops/space.hpp"
 #include "loops/static_share.hpp"
 #include "loops/turns.hpp"

@@ -48,6 +48,7 @@ SharingModel::SharingModel(std::span<const double> powers, Rule rule)
     : node_count_(powers.size()), rule_(rule) {
   AMASIA_CHECK(node_count_ > 0 && node_count_ <= base::kMaxNodes, "a job has 1 to kMaxNodes nodes");
   std::copy(powers.begin(), powers.end(), powers_.begin());
+  for (std::size_t i = 0; i < node_count_; ++i) single_[i] = {0, powers[i], powers[i]};
   AMASIA_CHECK(powers[0] > 0, "the origin takes part in what is shared");
 }
 
@@ -78,7 +79,12 @@ void SharingModel::apply_threshold(std::span<const RegionPart> nodes) {
     }
     any = any || powers_[i] > 0;
   }
-  if (!any) return enter(Phase::kAlone);
+  if (!any) {
+    const std::size_t node =
+        choose_by_counters(std::span(single_).first(node_count_), misses_per_kilo());
+    if (node == 0 || !may_move_ || !divisible_) return enter(Phase::kAlone);
+    return move_to(node);
+  }
   if (runs_in_phase_ >= kProbes && phase_ != Phase::kShared) enter(Phase::kShared);
 }
 
@@ -143,18 +149,24 @@ void SharingModel::go_alone() {
 
 void SharingModel::decide_when_cold(const Judgement& now) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
+  tried_ = now.elapsed;
   // Shares out of balance will be mended; pages that travel are what may not.
-  const double expected = now.computing + now.stall + now.rest;
+  // So will be to fork and join more nodes than are of use; one is the least.
+  const auto others = static_cast<double>(std::max<std::size_t>(nodes_in_use(), 2) - 1);
+  const double expected = now.computing + now.stall + now.rest / others;
   const double loss = expected - now.alone;
   const bool beyond_hope =
       now.alone > 0 && expected > kBeyondHope * now.alone && loss > kSmallLoss;
   if (!beyond_hope || tried_before_) return enter(Phase::kWarm);
+  if (move_elsewhere()) return;
   // The next time data may turn out to stay, if it is given the time.
   cost_of_trying_ *= 2;
   go_alone();
 }
 
-void SharingModel::decide_when_warm() {
+void SharingModel::decide_when_warm(std::span<const RegionPart> nodes) {
+  leave_out_costly(nodes);
+  if (move_elsewhere()) return;
   const double ratio = findings_.alone > 0 ? findings_.shared / findings_.alone : 0;
   if (ratio < kClearGain) {
     patience_ = 1;
@@ -182,9 +194,12 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   AMASIA_CHECK(shares(), "what is shared was to be");
   const Judgement now = judge(nodes, elapsed);
   const bool cold = phase_ == Phase::kCold;
+  if (phase_ == Phase::kElsewhere) return observe_elsewhere(elapsed);
   ++runs_in_phase_;
+  divisible_ = skewed;
   // What data cost on the way to their nodes says nothing about later executions.
   if (phase_ == Phase::kWarm) findings_of_ = 0;
+  note_nodes(nodes, findings_of_ == 0);
   note(now);
   if (skewed) rebalance(nodes, cold);
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
@@ -193,12 +208,14 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
     case Phase::kCold:
       return decide_when_cold(now);
     case Phase::kWarm:
-      cost_of_trying_ += std::max(0.0, now.elapsed - now.alone);
-      decide_when_warm();
+      // What was charged is the execution's before, which is new in an average that began with it.
+      cost_of_trying_ += std::max(0.0, now.elapsed + findings_.charged - now.alone);
+      tried_ += now.elapsed + findings_.charged;
+      decide_when_warm(nodes);
       break;
     default:
       if (runs_in_phase_ >= kRunsBeforeDoubt && findings_.alone > 0 &&
-          findings_.shared > kTolerance * findings_.alone) {
+          findings_.shared > kTolerance * findings_.alone && !move_elsewhere()) {
         go_alone();
       }
   }
@@ -217,6 +234,11 @@ void SharingModel::observe_alone(Nanos elapsed) {
   if (rule_ == Rule::kThreshold) return;  // whose decisions are for good
   spent_alone_ += time;
   if (spent_alone_ * kBudget < cost_of_trying_ * patience_) return;
+  start_over();
+}
+
+// All nodes share again, by the speeds that were known last.
+void SharingModel::start_over() {
   findings_of_ = 0;
   measured_by_predicted_ = 1;
   findings_.tried_alone = false;
@@ -225,6 +247,7 @@ void SharingModel::observe_alone(Nanos elapsed) {
   }
   ++version_;
   window_ = {};
+  ++beginnings_;
   enter(Phase::kCold);
 }
 
@@ -246,7 +269,11 @@ void SharingModel::leave_out(std::span<const bool> idle) {
 }
 
 void SharingModel::charge(Nanos stall) {
-  if (shares()) charged_since_ += static_cast<double>(stall);
+  if (shares()) {
+    charged_since_ += static_cast<double>(stall);
+  } else if (runs_in_phase_ == 0) {
+    cost_of_trying_ += static_cast<double>(stall);  // the last shared execution's
+  }
 }
 
 // By sums over executions since the last change, more of them each time: single times vary, and a
@@ -293,14 +320,16 @@ std::size_t SharingModel::nodes_in_use() const {
 void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
   const std::size_t used = nodes_in_use();
   if (used < 2) return go_alone();
-  if (used < node_count_ && ++runs_since_drop_ >= kRunsBeforeReturn * patience_) {
-    // Times change: all are asked again.
+  if (used < node_count_ && ++runs_since_drop_ >= kRunsBeforeReturn * patience_ &&
+      runs_since_drop_ * findings_.shared * kBudget >= tried_ - 2 * findings_.shared) {
+    // Times change: all are asked again, which costs what it did the last time.
     for (std::size_t i = 0; i < node_count_; ++i) {
       if (powers_[i] == 0) powers_[i] = rates_[i];
     }
     ++version_;
     runs_since_drop_ = 0;
     patience_ = std::min(patience_ * 2, 1e6);
+    ++beginnings_;
     return enter(Phase::kCold);
   }
   const double cost = findings_.rest / static_cast<double>(used - 1);
@@ -323,8 +352,8 @@ void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
 }
 
 const char* name_of(SharingModel::Phase phase) {
-  constexpr std::array<const char*, SharingModel::kPhases> kNames = {"cold", "warm", "trial",
-                                                                    "shared", "alone"};
+  constexpr std::array<const char*, SharingModel::kPhases> kNames = {
+      "cold", "warm", "trial", "shared", "alone", "elsewhere"};
   const auto index = static_cast<std::size_t>(phase);
   AMASIA_CHECK(index < kNames.size(), "every phase has a name");
   return kNames[index];

@@ -13,20 +13,30 @@
 // and sharing pays if shared < alone. The first execution brings data to the nodes, which stays
 // there; so the second one decides, unless the first was beyond hope.
 //
-//   phase     in it                           left for
-//   kCold     never shared                    kWarm; kAlone if it was beyond hope
-//   kWarm     shared once                     kShared, kTrial or kAlone, by the second execution
-//   kTrial    runs alone twice: the model     kShared or kAlone, by what the second of them took
-//             saw no clear difference
-//   kShared   shared as long as it pays       kAlone
-//   kAlone    on the origin                   kCold, now and then, as far as the loss is affordable
+// Another node than the origin may be the best one alone:
+//   moved_k   = b_k / w_k + rest_1                  single_node.hpp, where nothing was measured
+// What it waits for pages while others share with it, it need not wait for alone; what it would
+// have to fetch from serial code nobody knows. So a node that promises much is tried.
+//
+//   phase       in it                         left for
+//   kCold       never shared                  kWarm; kElsewhere or kAlone if it was beyond hope
+//   kWarm       shared once                   kElsewhere, kShared, kTrial or kAlone, by the second
+//                                             execution
+//   kTrial      runs alone twice: the model   kShared or kAlone, by what the second of them took
+//               saw no clear difference
+//   kShared     shared as long as it pays     kElsewhere, kAlone
+//   kAlone      on the origin                 kCold, now and then, as far as the loss is affordable
+//   kElsewhere  on one other node, as long    kShared or kAlone, whichever was better than it turns
+//               as that is better             out to be; kCold as above
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 #include "base/base.hpp"
+#include "loops/single_node.hpp"
 
 namespace amasia::loops {
 
@@ -37,6 +47,9 @@ struct RegionPart {
   Nanos busy = 0;             // mean over its threads: waiting neither for pages nor for others
   Nanos stall = 0;            // mean over its threads: waiting for pages
   std::uint64_t faults = 0;   // of all its threads
+  // Of one of its threads, where that was counted; else 0.
+  std::uint64_t cache_misses = 0;
+  std::uint64_t instructions = 0;
 };
 
 class SharingModel {
@@ -48,8 +61,8 @@ class SharingModel {
     // than the break-even that was calibrated. Decided by the first ten executions at most.
     kThreshold,
   };
-  enum class Phase : std::uint8_t { kCold, kWarm, kTrial, kShared, kAlone };
-  static constexpr std::size_t kPhases = 5;
+  enum class Phase : std::uint8_t { kCold, kWarm, kTrial, kShared, kAlone, kElsewhere };
+  static constexpr std::size_t kPhases = 6;
 
   // What was found by the last execution that was shared, in ns of an average of late executions.
   struct Findings {
@@ -60,6 +73,9 @@ class SharingModel {
     double charged = 0;  // stall caused elsewhere
     double rest = 0;
     bool tried_alone = false;
+    // On one node other than the origin, with what is charged: as measured; 0: never tried so.
+    double elsewhere = 0;
+    std::size_t elsewhere_node = 0;
   };
 
   // `powers`: how much of a work each node is thought to do in the time in which the others do
@@ -68,6 +84,12 @@ class SharingModel {
   // For Rule::kThreshold: the time between two page faults of a thread, for each node, from which
   // on it is worth while; 0: always. Set before the first execution.
   void set_break_even(std::span<const double> ns_per_fault);
+  // How fast one core of each node is, relative; by node. Without it: as fast as the node as a
+  // whole. Before the first execution.
+  void set_core_speeds(std::span<const double> speeds);
+  // Whether the origin's threads can be left without a part, so that another node does it all.
+  // Before the first execution.
+  void allow_elsewhere() { may_move_ = true; }
 
   // For the next execution: on the nodes of powers > 0, or on the origin alone.
   bool shares() const { return phase_ != Phase::kTrial && phase_ != Phase::kAlone; }
@@ -85,6 +107,11 @@ class SharingModel {
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
+  // Whether the next execution is to tell what sharing takes, so that counters are worth reading.
+  bool probes() const { return phase_ == Phase::kCold || phase_ == Phase::kWarm; }
+  // Of all executions that were counted; nullopt: none was.
+  std::optional<double> misses_per_kilo() const;
+
   Phase phase() const { return phase_; }
   Rule rule() const { return rule_; }
   const Findings& findings() const { return findings_; }
@@ -94,13 +121,20 @@ class SharingModel {
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void note(const Judgement& now);
   void decide_when_cold(const Judgement& now);
-  void decide_when_warm();
+  void decide_when_warm(std::span<const RegionPart> nodes);
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
   void rebalance(std::span<const RegionPart> nodes, bool cold);
   void apply_threshold(std::span<const RegionPart> nodes);
   void drop_useless(std::span<const RegionPart> nodes);
+  void leave_out_costly(std::span<const RegionPart> nodes);
+  void note_nodes(std::span<const RegionPart> nodes, bool first);
+  void start_over();
+  bool move_elsewhere();
+  void move_to(std::size_t node);
+  void observe_elsewhere(Nanos elapsed);
+  void come_back();
   std::size_t nodes_in_use() const;
 
   std::size_t node_count_;
@@ -125,10 +159,22 @@ class SharingModel {
   double predicted_ = 0;           // time alone by the last shared execution
   double spread_ = 0;              // of these predictions, relative to their average
   double measured_by_predicted_ = 1;
-  double cost_of_trying_ = 0;  // what the last shared executions lost against being alone
+  double cost_of_trying_ = 0;  // what the last tries lost against what was decided
+  double tried_ = 0;           // what these executions took, one cold and at most one warm
   double spent_alone_ = 0;     // since then
   double patience_ = 1;        // doubled by every try in vain
   bool tried_before_ = false;
+  // About single nodes: what each would take alone, what is known of its cores, what was counted.
+  std::array<SingleNode, base::kMaxNodes> single_{};
+  double cache_misses_ = 0, instructions_ = 0;
+  bool may_move_ = false;
+  bool divisible_ = false;  // powers() decided in the last shared execution who did how much
+  // While elsewhere: what to go back to, and what that took.
+  double alternative_ = 0;
+  bool alternative_is_shared_ = false;
+  std::array<double, base::kMaxNodes> powers_before_{};
+  // A move in vain: it is tried again after so many new beginnings, more each time.
+  std::uint32_t beginnings_ = 0, next_move_ = 0, vain_moves_ = 0;
   std::uint32_t runs_since_drop_ = 0;
 };
 

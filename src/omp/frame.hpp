@@ -23,6 +23,7 @@
 namespace amasia::omp {
 
 class GivenCopies;
+class LeaderCounters;
 class LoopBook;
 class Node;
 class Team;
@@ -83,6 +84,8 @@ struct alignas(64) ThreadFrame {
   std::uint32_t waits = 0;
   bool measures_cpu = false;
   Nanos cpu = 0;
+  // Of a node's leader, while the region is probed and where there are counters; else nullptr.
+  LeaderCounters* counters = nullptr;
   // How often it asked for its number and for the team's size.
   std::uint32_t asked_number = 0;
   std::uint32_t asked_size = 0;

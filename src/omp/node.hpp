@@ -69,6 +69,8 @@ struct NodeSettings {
   // are not its own; at first.
   double stretch = 1;
   base::SharePolicy share = base::SharePolicy::kAuto;
+  // What leaders count while a region is probed.
+  CounterSettings counters;
   // A wait that takes longer is reported, again and again. 0: never.
   Nanos watchdog = 60 * base::kSecond;
   // A thread's private copies of a reduction travel in the message if its frame is not larger.

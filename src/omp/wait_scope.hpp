@@ -4,6 +4,7 @@
 #pragma once
 
 #include "omp/frame.hpp"
+#include "omp/team/leader_counters.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -15,10 +16,12 @@ class WaitScope {
   explicit WaitScope(ThreadFrame& frame) : frame_(frame) {
     if (frame_.waits++ != 0) return;
     frame_.waited -= os::monotonic_now();
+    if (frame_.counters != nullptr) frame_.counters->stop();
     if (frame_.measures_cpu) frame_.cpu += os::own_cpu_time();
   }
   ~WaitScope() {
     if (--frame_.waits != 0) return;
+    if (frame_.counters != nullptr) frame_.counters->go_on();
     frame_.waited += os::monotonic_now();
     if (frame_.measures_cpu) frame_.cpu -= os::own_cpu_time();
   }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
@@ -163,6 +164,13 @@ std::vector<Finding> examine_transports() {
   return out;
 }
 
+// Of the processor, as regions that are probed are counted by (docs/decisions/sharing.md).
+Finding examine_counters() {
+  constexpr std::array kEvents = {os::PerfEvent::kCacheMisses, os::PerfEvent::kInstructions};
+  const auto opened = os::PerfGroup::open(kEvents);
+  return judge_counters(opened.ok() ? "" : opened.error().message);
+}
+
 const char* mark(Severity severity) {
   switch (severity) {
     case Severity::kGood:
@@ -203,6 +211,11 @@ Finding judge_overcommit(int mode) {
                  "-w vm.overcommit_memory=0");
 }
 
+Finding judge_counters(const std::string& refusal) {
+  if (refusal.empty()) return good("hardware counters: cache misses and instructions");
+  return note("hardware counters: not available, so regions are judged by times alone", refusal);
+}
+
 std::vector<Finding> examine_host() {
   std::vector<Finding> out;
   utsname name{};
@@ -223,6 +236,7 @@ std::vector<Finding> examine_host() {
                               "a node has a few threads of its own"));
   out.push_back(examine_shared_memory());
   for (Finding& finding : examine_transports()) out.push_back(std::move(finding));
+  out.push_back(examine_counters());
   for (Finding& finding : examine_cgroup()) out.push_back(std::move(finding));
   std::string pmix = fabric::pmix_version();
   pmix = pmix.substr(0, pmix.find(','));

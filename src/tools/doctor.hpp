@@ -30,6 +30,7 @@ std::vector<Finding> examine_program(const std::string& name);
 // Pure parts, for tests.
 Finding judge_kernel(const std::string& release);
 Finding judge_overcommit(int mode);
+Finding judge_counters(const std::string& refusal);  // why there are none; empty: there are
 Finding judge_openmp(const Program& program, const std::vector<LinkedLibrary>& libraries);
 
 // Prints all; returns 1 if there is a problem, 2 for bad arguments, else 0.

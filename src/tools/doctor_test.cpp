@@ -20,6 +20,13 @@ TEST(Doctor, StrictOvercommitIsAProblemWithAdvice) {
   EXPECT_FALSE(judge_overcommit(2).advice.empty());
 }
 
+TEST(Doctor, MissingCountersAreANoteThatSaysWhatToDo) {
+  EXPECT_EQ(judge_counters("").severity, Severity::kGood);
+  const Finding finding = judge_counters("set kernel.perf_event_paranoid");
+  EXPECT_EQ(finding.severity, Severity::kNote) << "nothing depends on them";
+  EXPECT_EQ(finding.advice, "set kernel.perf_event_paranoid");
+}
+
 TEST(Doctor, LibompComesBeforeLibgomp) {
   const Program program{.path = "./x", .loader = {}};
   const LinkedLibrary gomp{"libgomp.so.1", "/lib/libgomp.so.1"}, omp{"libomp.so.5", "/l/libomp.so"};

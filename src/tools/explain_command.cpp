@@ -30,10 +30,13 @@ std::string printable(std::string text) {
 void append_runs(std::string& out, const RegionStatistics& region) {
   fmt::format_to(Output(out), "  {} in {} {}", duration_text(region.elapsed_ns), region.runs,
                  region.runs == 1 ? "run" : "runs");
-  const std::uint64_t decided = region.shared.runs + region.alone.runs;
+  const std::uint64_t decided = region.decided_runs();
   if (decided > 0) {
     fmt::format_to(Output(out), ": {} shared, {} on node 0 alone", region.shared.runs,
                    region.alone.runs);
+    if (region.elsewhere.runs > 0) {
+      fmt::format_to(Output(out), ", {} on another node", region.elsewhere.runs);
+    }
     if (decided < region.runs) {
       fmt::format_to(Output(out), ", {} for another reason", region.runs - decided);
     }
@@ -48,8 +51,9 @@ std::string speed_of_core(const RegionStatistics& region, std::uint32_t node) {
 
 void append_nodes(std::string& out, const RegionStatistics& region) {
   if (region.per_node.empty()) return;
-  fmt::format_to(Output(out), "    {:>9} {:>8} {:>8} {:>10} {:>10} {:>8}\n", "node", "threads",
-                 "work", "computing", "stall", "CSR");
+  fmt::format_to(Output(out), "    {:>9} {:>8} {:>8} {:>10} {:>10} {:>8}{}\n", "node", "threads",
+                 "work", "computing", "stall", "CSR",
+                 region.misses_per_kilo ? "   misses of 1000" : "");
   for (const RegionNodeStatistics& node : region.per_node) {
     const std::string speed = speed_of_core(region, node.id);
     if (node.threads == 0) {
@@ -59,6 +63,10 @@ void append_nodes(std::string& out, const RegionStatistics& region) {
       fmt::format_to(Output(out), "    {:>9} {:>8} {:>8.2f} {:>10} {:>10} {:>8}", node.id,
                      node.threads, node.work, duration_text(node.busy_ns),
                      duration_text(node.stall_ns), speed);
+    }
+    if (region.misses_per_kilo) {
+      fmt::format_to(Output(out), " {:>16}",
+                     node.misses_per_kilo ? fmt::format("{:.2f}", *node.misses_per_kilo) : "-");
     }
     out += node.dropped ? "  has no part any more\n" : "\n";
   }
@@ -118,6 +126,9 @@ void append_outcomes(std::string& out, const RegionStatistics& region) {
                  "measured", "off by", "mean of");
   append_outcome(out, "shared", region.predicted_shared_ns, false, region.shared);
   append_outcome(out, "on node 0", region.predicted_alone_ns, region.tried_alone, region.alone);
+  if (region.elsewhere.runs == 0) return;
+  const std::string where = fmt::format("on node {}", region.elsewhere_node.value_or(0));
+  append_outcome(out, where.c_str(), 0, false, region.elsewhere);
 }
 
 void append_region(std::string& out, const RegionStatistics& region) {
@@ -125,7 +136,7 @@ void append_region(std::string& out, const RegionStatistics& region) {
   append_runs(out, region);
   out += "  " + printable(base::sharing_reason(region)) + '\n';
   append_nodes(out, region);
-  if (region.shared.runs + region.alone.runs > 0) append_outcomes(out, region);
+  if (region.decided_runs() > 0) append_outcomes(out, region);
   for (const base::LoopStatistics& loop : region.loops) append_loop(out, region, loop);
   if (region.loops_left_out > 0) {
     fmt::format_to(Output(out), "    {} runs of further loops are not told apart\n",

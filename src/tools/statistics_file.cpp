@@ -149,6 +149,10 @@ base::LoopStatistics read_loop(const Json& json, const std::string& name, std::s
   return out;
 }
 
+std::optional<double> read_misses(Object& object) {
+  return read_amount(object, "cache_misses_per_1000_instructions", 1e6);
+}
+
 RegionNodeStatistics read_part(Object part) {
   RegionNodeStatistics out;
   part.read("id", out.id);
@@ -157,6 +161,7 @@ RegionNodeStatistics read_part(Object part) {
   part.read("busy_ns", out.busy_ns);
   part.read("stall_ns", out.stall_ns);
   part.read("dropped", out.dropped);
+  out.misses_per_kilo = read_misses(part);
   return out;
 }
 
@@ -215,10 +220,15 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
   region.read("charged_ns", out.charged_ns);
   region.read("fork_join_ns", out.fork_join_ns);
   region.read("tried_alone", out.tried_alone);
-  for (const auto& [key, outcome] : {std::pair{"shared", &out.shared}, {"alone", &out.alone}}) {
+  for (const auto& [key, outcome] : {std::pair{"shared", &out.shared}, {"alone", &out.alone},
+                                     {"elsewhere", &out.elsewhere}}) {
     const Json* const found = region.find(key);
     if (found != nullptr) *outcome = read_outcome(Object(*found, region.path(key), wrong));
   }
+  if (const auto node = read_amount(region, "elsewhere_node", base::kMaxNodes - 1); node) {
+    out.elsewhere_node = static_cast<std::uint32_t>(*node);
+  }
+  out.misses_per_kilo = read_misses(region);
   region.each("loops", std::numeric_limits<std::size_t>::max(),
               [&](const Json& loop, const std::string& at) {
                 out.loops.push_back(read_loop(loop, at, wrong));

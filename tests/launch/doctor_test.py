@@ -32,7 +32,7 @@ class Doctor(LaunchTest):
         out = self.doctor(PROGRAM).stdout
         for thing in ("kernel: Linux", "userfaultfd", "address randomisation", "cores", "memory",
                       "overcommit", "ulimit -v", "ulimit -n", "ulimit -s", "/dev/shm", "UCX ",
-                      "PMIx", "OpenMP runtime: libgomp"):
+                      "PMIx", "OpenMP runtime: libgomp", "hardware counters"):
             self.assertIn(thing, out)
 
     def test_limits(self):

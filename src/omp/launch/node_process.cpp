@@ -209,6 +209,7 @@ void NodeProcess::make_node() {
     if (origin_) identity_.nodes.push_back(std::move(about));
   }
   settings.share = options().share;
+  settings.counters.least_descriptor = first_own_descriptor(origin_);
   settings.fixed_speeds = !options().core_speeds.empty();
   settings.core_speeds = core_speeds();
   settings.told_speeds = settings.fixed_speeds || !options().emulate.empty();

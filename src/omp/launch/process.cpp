@@ -85,10 +85,6 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
   }
 }
 
-// The program's descriptors are the origin's (delegate), which has the numbers of a plain run: the
-// runtime's own lie above kFirstOfRuntime there, and above all of the program's on other nodes.
-constexpr int kFirstOfRuntime = 64;
-
 void reserve_descriptors_below(int limit) noexcept {
   rlimit files{};
   if (getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < static_cast<rlim_t>(2 * limit)) {
@@ -122,7 +118,7 @@ void read_options() noexcept {
 }  // namespace
 
 void return_descriptors() noexcept {
-  for (int number = STDERR_FILENO + 1; number < kFirstOfRuntime; ++number) {
+  for (int number = STDERR_FILENO + 1; number < first_own_descriptor(true); ++number) {
     const int flags = fcntl(number, F_GETFL);
     if (flags >= 0 && (flags & O_PATH) != 0) close(number);
   }
@@ -154,7 +150,7 @@ void early_start(char** environment) noexcept {
   if (!alone) {
     if (!launch::below_launcher()) return;
     if (launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kNone) return;
-    reserve_descriptors_below(kFirstOfRuntime);
+    reserve_descriptors_below(first_own_descriptor(true));
     auto joined = launch::join();
     if (!joined.ok()) {
       base::log_line(base::LogLevel::kError, "running on one node: {}", joined.error().message);
@@ -169,7 +165,7 @@ void early_start(char** environment) noexcept {
   const NodeId self = alone ? base::kOrigin : process.membership->self();
   const bool origin = self == base::kOrigin;
   if (!origin) reserve_descriptors_below(delegate::kLastProgramDescriptor + 1);
-  const int first_own = origin ? kFirstOfRuntime : delegate::kLastProgramDescriptor + 1;
+  const int first_own = first_own_descriptor(origin);
   const int log = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, first_own);
   if (log < 0) {
     fail_start(

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/base.hpp"
+#include "delegate/delegate.hpp"
 #include "dsm/dsm.hpp"
 #include "launch/launch.hpp"
 #include "omp/launch/objects.hpp"
@@ -57,6 +58,12 @@ class AllocationScope {
  private:
   const AllocationMode before_;
 };
+
+// The program's descriptors are the origin's (delegate), which has the numbers of a plain run: the
+// runtime's own begin at this one there, and lie above all of the program's on other nodes.
+constexpr int first_own_descriptor(bool origin) {
+  return origin ? 64 : delegate::kLastProgramDescriptor + 1;
+}
 
 // Decides what the process is and, for a node, makes its memory. Called by the library's
 // constructor before those of all other libraries: one thread, C library usable, its stdio not.

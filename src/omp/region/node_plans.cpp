@@ -154,6 +154,7 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
     on_native_stack([&] { deal(request, wanted, record); });
   }
   plan.shares = record.shares;
+  plan.counts = record.model->probes();
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
 }
@@ -176,6 +177,9 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     record.took_part.reset();
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
+    record.model->set_core_speeds(settings_.core_speeds);
+    // gcc's threads have equal shares, and thread 0 is the origin's.
+    if (request.abi == Abi::kKmpc && !settings_.fixed_speeds) record.model->allow_elsewhere();
     if (!calibration_.has_value()) return;
     std::vector<double> break_even;
     for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);
@@ -277,11 +281,14 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   }
   const bool by_core = team_.runtime().abi() == Abi::kKmpc;
   const Samples samples = samples_of(plan.shares, totals, !by_core);
-  record.note_outcome(elapsed, !plan.alone);
+  using Way = RegionRecord::Way;
+  const bool moved = record.model->phase() == loops::SharingModel::Phase::kElsewhere;
+  record.note_outcome(elapsed, plan.alone ? Way::kAlone : moved ? Way::kElsewhere : Way::kShared);
   if (plan.alone) {
     record.model->observe_alone(elapsed);
   } else {
     record.samples = samples;
+    record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
@@ -305,7 +312,7 @@ void Node::finish_single(const RegionPlan& plan) {
   record.single_reason = plan.reason;
   record.elapsed_ns += elapsed;
   if (plan.reason != SingleReason::kDearer) return;
-  record.note_outcome(elapsed, false);
+  record.note_outcome(elapsed, RegionRecord::Way::kAlone);
   record.model->observe_alone(elapsed);
 }
 

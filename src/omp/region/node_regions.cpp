@@ -78,6 +78,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.function = reinterpret_cast<std::uint64_t>(request.outlined.function);
   head.location = reinterpret_cast<std::uint64_t>(request.location);
   head.proc_bind = request.proc_bind;
+  head.counts = plan.counts ? 1 : 0;
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
   head.format_size = static_cast<std::uint32_t>(format.size());
@@ -100,7 +101,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .proc_bind = request.proc_bind,
                .mend_dynamic = icvs.dynamic != 0,
                .extra = request.extra,
-               .book = plan.record->book.get()});
+               .book = plan.record->book.get(),
+               .counts = plan.counts});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -209,7 +211,8 @@ void Node::serve_region() {
                .location = reinterpret_cast<const void*>(head.location),
                .proc_bind = head.proc_bind,
                .mend_dynamic = head.icvs.dynamic != 0,
-               .extra = reader.rest()});
+               .extra = reader.rest(),
+               .counts = head.counts != 0});
   mailbox_.drop_region();
   services_.enter_region();
   const auto* const function = reinterpret_cast<const void*>(head.function);

@@ -36,10 +36,20 @@ const char* text_of(SingleReason reason) {
   return kTexts[index];
 }
 
-void RegionRecord::note_outcome(Nanos elapsed, bool was_shared) {
-  const bool first = shared.runs + alone.runs == 0;
-  (was_shared ? shared : alone).add(elapsed, !first && was_shared == last_shared);
-  last_shared = was_shared;
+void RegionRecord::note_outcome(Nanos elapsed, Way way) {
+  const bool first = shared.runs + alone.runs + elsewhere.runs == 0;
+  base::RegionOutcome& outcome = way == Way::kShared  ? shared
+                                 : way == Way::kAlone ? alone
+                                                      : elsewhere;
+  outcome.add(elapsed, !first && way == last_way);
+  last_way = way;
+}
+
+void RegionRecord::count(const Samples& latest) {
+  for (std::size_t i = 0; i < counted.size(); ++i) {
+    counted[i].cache_misses += latest.nodes[i].cache_misses;
+    counted[i].instructions += latest.nodes[i].instructions;
+  }
 }
 
 std::vector<loops::Power> powers_of(std::span<const NodeShare> shares) {
@@ -67,6 +77,8 @@ Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals
     sample.busy = one.busy_ns / share.threads;
     sample.stall = one.stall_ns / share.threads;
     sample.faults = one.faults;
+    sample.cache_misses = one.cache_misses;
+    sample.instructions = one.instructions;
     if (divided) {
       sample.work = static_cast<double>(share.threads) * share.speed / power;
     } else if (iterations > 0) {

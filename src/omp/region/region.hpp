@@ -83,6 +83,9 @@ struct NodeTotals {
   Nanos busy_ns = 0;             // waiting neither for pages nor for other threads
   std::uint64_t iterations = 0;  // of loops that are handed out at run time
   std::uint64_t marks = 0;       // TeamMark
+  // Of its leader, in runs that are counted (leader_counters.hpp).
+  std::uint64_t cache_misses = 0;
+  std::uint64_t instructions = 0;
 };
 // What each node did in an execution, by node, as the model takes it.
 struct Samples {
@@ -120,9 +123,16 @@ struct RegionRecord {
   std::vector<double> cores;
   std::bitset<base::kMaxNodes> took_part;  // in a shared execution that this model saw
   // What became of it, where its executions decide; and of the last of these.
-  base::RegionOutcome shared, alone;
-  bool last_shared = false;
-  void note_outcome(Nanos elapsed, bool was_shared);
+  enum class Way : std::uint8_t { kShared, kAlone, kElsewhere };  // elsewhere: one other node's
+  base::RegionOutcome shared, alone, elsewhere;
+  Way last_way = Way::kShared;
+  void note_outcome(Nanos elapsed, Way way);
+  // What leaders have counted in all runs in which they did, by node.
+  struct Counted {
+    std::uint64_t cache_misses = 0, instructions = 0;
+  };
+  std::array<Counted, base::kMaxNodes> counted{};
+  void count(const Samples& latest);
   // The shares of the next one, and what they were dealt out from.
   std::vector<NodeShare> shares;
   struct Dealt {
@@ -143,6 +153,7 @@ struct RegionPlan {
   std::uint32_t threads = 0;  // to ask of the next runtime where the region stays; 0: its default
   std::span<const NodeShare> shares;  // the node's; as they are until the region has ended
   bool alone = false;  // only the origin has a part in its loops
+  bool counts = false;  // leaders read their counters
   RegionRecord* record = nullptr;
   Nanos started = 0;
 

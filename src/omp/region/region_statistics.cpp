@@ -23,6 +23,8 @@ RegionStatistics::Phase phase_of(loops::SharingModel::Phase phase) {
       return Told::kShared;
     case Model::kAlone:
       return Told::kAlone;
+    case Model::kElsewhere:
+      return Told::kElsewhere;
   }
   AMASIA_CHECK(false, "the model is in one of its phases");
   return Told::kNone;
@@ -54,6 +56,12 @@ std::vector<std::optional<double>> core_speed_ratios(const RegionRecord& record)
   return ratios;
 }
 
+std::optional<double> misses_per_kilo(const RegionRecord::Counted& counted) {
+  if (counted.instructions == 0) return std::nullopt;
+  return 1000 * static_cast<double>(counted.cache_misses) /
+         static_cast<double>(counted.instructions);
+}
+
 void add_decision(const RegionRecord& record, RegionStatistics& region) {
   const loops::SharingModel& model = *record.model;
   const loops::SharingModel::Findings& found = model.findings();
@@ -66,16 +74,22 @@ void add_decision(const RegionRecord& record, RegionStatistics& region) {
   region.charged_ns = rounded(found.charged);
   region.fork_join_ns = rounded(found.rest);
   region.tried_alone = found.tried_alone;
+  region.misses_per_kilo = model.misses_per_kilo();
+  if (found.elsewhere_node != 0) {
+    region.elsewhere_node = static_cast<std::uint32_t>(found.elsewhere_node);
+  }
   for (std::size_t i = 0; i < region.csr.size(); ++i) {
     const loops::RegionPart& sample = record.samples.nodes[i];
-    const bool dropped = model.powers()[i] <= 0 && record.took_part.test(i);
+    const bool moved = model.phase() == loops::SharingModel::Phase::kElsewhere;
+    const bool dropped = !moved && model.powers()[i] <= 0 && record.took_part.test(i);
     if (sample.threads == 0 && !dropped) continue;
     region.per_node.push_back({.id = static_cast<std::uint32_t>(i),
                                .threads = sample.threads,
                                .work = sample.work,
                                .busy_ns = sample.busy,
                                .stall_ns = sample.stall,
-                               .dropped = dropped});
+                               .dropped = dropped,
+                               .misses_per_kilo = misses_per_kilo(record.counted[i])});
   }
 }
 
@@ -93,6 +107,7 @@ RegionStatistics statistics_of(const RegionRecord& record) {
   region.elapsed_ns = record.elapsed_ns;
   region.shared = record.shared;
   region.alone = record.alone;
+  region.elsewhere = record.elsewhere;
   if (record.model.has_value()) add_decision(record, region);
   return region;
 }

@@ -24,7 +24,7 @@ RegionRecord shared_once() {
   for (const NodeShare& share : shares) record.took_part.set(share.node.value);
   record.runs = 1;
   record.nodes = 2;
-  record.note_outcome(11 * kMillisecond, true);
+  record.note_outcome(11 * kMillisecond, RegionRecord::Way::kShared);
   record.model->observe_shared({record.samples.nodes.data(), 3}, 11 * kMillisecond, false);
   return record;
 }
@@ -71,16 +71,38 @@ TEST(RegionStatistics, ANodeThatHasLostItsPartIsDropped) {
   EXPECT_EQ(region.csr[1], std::nullopt);
 }
 
+TEST(RegionStatistics, HaveWhatWasCountedOfEachNodeAndOfAll) {
+  RegionRecord record = shared_once();
+  EXPECT_EQ(statistics_of(record).misses_per_kilo, std::nullopt);
+  EXPECT_EQ(statistics_of(record).per_node[0].misses_per_kilo, std::nullopt);
+  record.samples.nodes[0].cache_misses = 8;
+  record.samples.nodes[0].instructions = 1000;
+  record.samples.nodes[1].cache_misses = 2;
+  record.samples.nodes[1].instructions = 4000;
+  for (int run = 0; run < 2; ++run) {
+    record.count(record.samples);
+    record.model->observe_shared({record.samples.nodes.data(), 3}, 11 * kMillisecond, false);
+  }
+  const RegionStatistics region = statistics_of(record);
+  EXPECT_DOUBLE_EQ(region.per_node[0].misses_per_kilo.value(), 8);
+  EXPECT_DOUBLE_EQ(region.per_node[1].misses_per_kilo.value(), 0.5);
+  EXPECT_DOUBLE_EQ(region.misses_per_kilo.value(), 2);
+}
+
 TEST(RegionRecord, ARunIsSettledIfTheOneBeforeItWasOfTheSameWay) {
   RegionRecord record;
-  for (const bool shared : {true, true, false, false, false, true}) {
-    record.note_outcome(10, shared);
+  using enum RegionRecord::Way;
+  for (const auto way : {kShared, kShared, kAlone, kElsewhere, kElsewhere, kAlone, kAlone,
+                         kShared}) {
+    record.note_outcome(10, way);
   }
   EXPECT_EQ(record.shared.runs, 3u);
   EXPECT_EQ(record.shared.settled_runs, 1u);
   EXPECT_EQ(record.shared.settled_ns, 10);
   EXPECT_EQ(record.alone.runs, 3u);
-  EXPECT_EQ(record.alone.settled_runs, 2u);
+  EXPECT_EQ(record.alone.settled_runs, 1u);
+  EXPECT_EQ(record.elsewhere.runs, 2u);
+  EXPECT_EQ(record.elsewhere.settled_runs, 1u);
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ constexpr double kWorthMoreThreads = 0.98, kWorthLargerTeams = 0.9;
 
 void check(const Deal& deal) {
   AMASIA_CHECK(deal.capacity.size() == deal.powers.size(), "every node has a capacity and a power");
-  AMASIA_CHECK(!deal.powers.empty() && deal.powers[0] > 0 && deal.capacity[0] > 0,
-               "the origin takes part in what is shared");
+  AMASIA_CHECK(!deal.powers.empty() && deal.capacity[0] > 0, "the origin has a core");
   AMASIA_CHECK(deal.threads > 0, "a team has a thread");
 }
 
@@ -109,7 +108,7 @@ void set_speeds(std::span<NodeShare> shares, std::span<const double> powers, boo
   };
   double fastest = 0;
   for (const NodeShare& share : shares) fastest = std::max(fastest, speed_of(share));
-  AMASIA_CHECK(fastest > 0, "the origin takes part in what is shared");
+  AMASIA_CHECK(fastest > 0, "some node takes part in what is shared");
   for (NodeShare& share : shares) {
     const double speed = speed_of(share) / fastest;
     const double scaled = std::round(speed * loops::kEvenSpeed);
@@ -123,6 +122,9 @@ std::vector<NodeShare> deal_by_core(const Deal& deal) {
   for (std::size_t i = 0; i < capacity.size(); ++i) {
     if (deal.powers[i] <= 0) capacity[i] = 0;
   }
+  // Where another node does it all, the thread that forks still is the team's. Threads that have to
+  // be there but are not to work are better on cores that have no work either.
+  if (capacity[0] == 0) capacity[0] = deal.exact ? deal.capacity[0] : 1;
   const auto cores = std::accumulate(capacity.begin(), capacity.end(), std::uint64_t{0});
   const std::uint64_t threads =
       deal.exact ? deal.threads : std::min<std::uint64_t>(deal.threads, cores);
@@ -133,6 +135,7 @@ std::vector<NodeShare> deal_by_core(const Deal& deal) {
 
 std::vector<NodeShare> deal_by_power(const Deal& deal) {
   check(deal);
+  AMASIA_CHECK(deal.powers[0] > 0, "threads that are all alike include the origin's");
   if (!deal.exact) {
     const auto layers =
         best_layers(deal.capacity, core_speeds_of(deal), deal.threads, kWorthMoreThreads);

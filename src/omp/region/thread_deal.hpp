@@ -29,7 +29,8 @@ struct Deal {
 // is to do everything.
 void set_speeds(std::span<NodeShare> shares, std::span<const double> powers, bool alone);
 
-// Threads by core, as pack_threads does; the powers become the shares' speeds.
+// Threads by core, as pack_threads does; the powers become the shares' speeds. The origin has a
+// thread, the one that forks, also where its power is 0 and another node does all of the loops.
 std::vector<NodeShare> deal_by_core(const Deal& deal);
 // Threads by power, all of even speed. Where fewer are allowed, as many as divide the work best; a
 // node has the same number on each of its cores then.

@@ -52,6 +52,19 @@ TEST(ThreadDeal, SpeedsFollowPowers) {
   EXPECT_EQ(shares[1].speed, loops::kEvenSpeed / 4);
 }
 
+TEST(ThreadDeal, TheOriginsThreadStaysWhereAnotherNodeDoesItAll) {
+  const Threads capacity{4, 2, 2};
+  const std::vector<double> powers{0, 0, 1};
+  const auto free = deal_by_core({8, false, capacity, powers});
+  EXPECT_EQ(threads_in(free, 3), (Threads{1, 0, 2}));
+  EXPECT_EQ(free[0].speed, 0u);
+  EXPECT_EQ(free[1].speed, loops::kEvenSpeed);
+  // A team that has to keep its size keeps its idle threads off the cores that work.
+  const auto exact = deal_by_core({8, true, capacity, powers});
+  EXPECT_EQ(threads_in(exact, 3), (Threads{5, 0, 3})) << "in proportion to cores";
+  EXPECT_EQ(exact[0].speed, 0u);
+}
+
 TEST(ThreadDeal, NodesWithoutPowerAreLeftOut) {
   const Threads capacity{1, 1, 1};
   const std::vector<double> powers{1, 0, 1};

@@ -28,7 +28,8 @@ constexpr Nanos kLongEnough = 100 * base::kMicrosecond;
 constexpr double kNewWeight = 0.25;
 }  // namespace
 
-Team::Team(Node& node) : node_(node), stretch_(node.settings().stretch) {}
+Team::Team(Node& node)
+    : node_(node), counters_(node.settings().counters), stretch_(node.settings().stretch) {}
 Team::~Team() = default;
 
 void Team::begin(const Begin& begin) {
@@ -49,6 +50,7 @@ void Team::begin(const Begin& begin) {
   mend_dynamic_ = begin.mend_dynamic;
   extra_.assign(begin.extra.begin(), begin.extra.end());
   book_ = begin.book;
+  counts_ = begin.counts;
   singles_.reset(local_size());
   // Without a runtime: tests of single constructs.
   can_be_cancelled_ = runtime_ != nullptr && runtime_->cancellation();
@@ -103,6 +105,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   frame.measures_cpu = faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
+  if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
   if (mend_dynamic_) runtime_->set_dynamic(true);
   on_managed_stack(stack.top, [this, &frame] {
     runtime_->invoke(frame, outlined_);
@@ -115,6 +118,11 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
       runtime_->release(frame);
     }
   });
+  if (std::exchange(frame.counters, nullptr) != nullptr) {
+    const LeaderCounters::Counts counted = counters_.end();
+    frame.totals.cache_misses = counted.cache_misses;
+    frame.totals.instructions = counted.instructions;
+  }
   // What the thread waits for from now on, such as the other nodes' join, is no longer the team's.
   frame.active += os::monotonic_now() - frame.waited;
   if (frame.measures_cpu) frame.cpu += os::own_cpu_time();
@@ -149,6 +157,8 @@ NodeTotals Team::totals() {
     sum.stall_ns += active - busy;
     sum.iterations += one.iterations;
     sum.marks |= one.marks;
+    sum.cache_misses += one.cache_misses;
+    sum.instructions += one.instructions;
   }
   return sum;
 }

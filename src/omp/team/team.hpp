@@ -31,6 +31,7 @@
 #include "omp/region/region.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/copy_private.hpp"
+#include "omp/team/leader_counters.hpp"
 #include "omp/team/single_board.hpp"
 
 namespace amasia::omp {
@@ -131,6 +132,7 @@ class Team {
     bool mend_dynamic = false;  // the forking thread had dyn-var on: each implicit task gets it
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
+    bool counts = false;       // the leader reads its counters
   };
   void begin(const Begin& begin);
   // Forks the node team, runs the region's part, returns when it has joined. Native stack.
@@ -181,6 +183,8 @@ class Team {
   bool mend_dynamic_ = false;
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
+  bool counts_ = false;
+  LeaderCounters counters_;
 
   // Grown, never shrunk: a task that ends late may still look at its frame.
   std::vector<std::unique_ptr<ThreadFrame>> frames_;

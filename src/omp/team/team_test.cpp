@@ -156,6 +156,8 @@ class Job {
     settings.core_speeds.assign(nodes, 1.0);
     settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
     settings.reduction_window = window;
+    // What every kernel counts, in the place of what not every processor does.
+    settings.counters.events = {os::PerfEvent::kTaskClock, os::PerfEvent::kPageFaults};
     parts_.resize(nodes);
     for (std::uint32_t id = 0; id < nodes; ++id) {
       Part& part = parts_[id];
@@ -233,6 +235,28 @@ class Teams : public testing::TestWithParam<Shape> {
   std::uint32_t nodes() const { return GetParam().nodes; }
   std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
 };
+
+void compute(Nanos cpu_time) {
+  for (const Nanos begin = os::own_cpu_time(); os::own_cpu_time() - begin < cpu_time;) {
+  }
+}
+
+// Leaders count in the first run of a region, which finds out about its nodes, and not in those in
+// which nothing is left to be found out.
+TEST_P(Teams, CountWhileNodesAreFoundOutAboutOnly) {
+  constexpr std::array kEvents = {os::PerfEvent::kTaskClock};
+  if (!os::PerfGroup::open(kEvents).ok()) GTEST_SKIP() << "no performance events here";
+  Job job(GetParam());
+  const auto run = [&job] {
+    job.run([](ThreadFrame&, void* const*) { compute(100 * base::kMicrosecond); }, {});
+    return job.origin().region_records().at(0).counted;
+  };
+  const auto first = run(), second = run(), third = run();
+  for (std::uint32_t id = 0; id < nodes(); ++id) {
+    EXPECT_GE(first[id].cache_misses, 100u * base::kMicrosecond) << "node " << id;
+    EXPECT_EQ(third[id].cache_misses, second[id].cache_misses) << "node " << id;
+  }
+}
 
 TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
   Job job(GetParam());

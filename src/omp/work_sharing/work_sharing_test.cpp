@@ -110,6 +110,12 @@ TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
     EXPECT_EQ(run(), 4 * 500u);
     EXPECT_EQ(done[0], 4 * 500u);
   }
+  // The same where another node does it all: the origin still deals its iterations out.
+  job.set_speeds({0, loops::kEvenSpeed, 0});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(run(), 4 * 500u);
+    EXPECT_EQ(done[1], 4 * 500u);
+  }
 }
 
 TEST(WorkSharing, NodesThatNoLoopUsesAreIdle) {
