@@ -70,6 +70,7 @@ void Scheduler::attach(module& added) {
   attached_.push_back({&added, std::move(host)});
   home_thread_ = os::current_thread_id();
   workers_[0]->errands = &errands_;
+  workers_[0]->watched = true;
 }
 
 void Scheduler::detach(module& attached) noexcept {
@@ -77,7 +78,9 @@ void Scheduler::detach(module& attached) noexcept {
   AMASIA_CHECK(!errands_.polls(&attached), "a module is detached that has operations outstanding");
   attached.finalise();
   std::erase_if(attached_, [&](const Attached& one) { return one.what == &attached; });
-  if (attached_.empty()) workers_[0]->errands = nullptr;
+  if (!attached_.empty()) return;
+  workers_[0]->errands = nullptr;
+  workers_[0]->watched = workers_[0]->traces;
 }
 
 void Scheduler::check_thread() const {

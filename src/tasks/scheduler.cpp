@@ -41,6 +41,7 @@ Scheduler::Scheduler(options chosen)
   for (std::uint32_t id = 0; id < platform_.workers.size(); ++id) {
     workers_.push_back(std::make_unique<Worker>(this, id));
     workers_.back()->traces = !options_.trace.empty() || options_.on_event != nullptr;
+    workers_.back()->watched = workers_.back()->traces;
   }
   set_up_places();
 }

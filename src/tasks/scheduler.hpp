@@ -85,6 +85,7 @@ struct alignas(64) Worker {
   Participation* current = nullptr;  // of what runs now
   std::uint32_t here = 0;            // the place of what runs now; as Task::place
   bool pushed_elsewhere = false;     // some of `deques` are made
+  bool watched = false;              // traces, or errands are there: looked at for each task
   bool traces = false;               // events are wanted
   OpenSpan* open = nullptr;          // the innermost of what runs now
   std::atomic<std::uint32_t> attention{0};  // any thread; bits of Attention
@@ -280,7 +281,8 @@ class Scheduler {
   bool reporting_ AMASIA_GUARDED_BY(waits_mutex_) = false;
 };
 
-void run_traced(Worker& worker, Task* task, bool run);
+// Before the task modules get their turn, and a trace tells of it.
+void run_watched(Worker& worker, Task* task, bool run);
 // What is open on a strand that stops, or goes on.
 void pause_spans(Worker& worker);
 void resume_spans(Worker& worker);
@@ -290,14 +292,12 @@ void settle(Participation& own);
 void end_scope(Scope* scope);
 // Runs a task that is nobody else's any more, for a scope that the caller takes part in.
 inline void execute(Worker& worker, Task* task) {
-  if (worker.errands != nullptr) [[unlikely]]
-    worker.errands->attend_between_tasks();
   worker.counts.run.add(1);
   worker.here = task->place;
   const Scope* const scope = task->scope;
   const bool run = !scope->may_stop || !scope->stop.stop_requested();
-  if (worker.traces) [[unlikely]]
-    return run_traced(worker, task, run);
+  if (worker.watched) [[unlikely]]
+    return run_watched(worker, task, run);
   task->execute(task, run);
 }
 

@@ -153,7 +153,9 @@ std::vector<span_statistics> Scheduler::spans() const {
   return out;
 }
 
-[[gnu::noinline]] void run_traced(Worker& worker, Task* task, bool run) {
+[[gnu::noinline]] void run_watched(Worker& worker, Task* task, bool run) {
+  if (worker.errands != nullptr) worker.errands->attend_between_tasks();
+  if (!worker.traces) return task->execute(task, run);
   OpenSpan span{};
   span.category = "task";
   span.name = task->result != nullptr ? "future" : "task";
