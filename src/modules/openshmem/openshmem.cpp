@@ -300,11 +300,14 @@ tasks::poll_result library::poll() noexcept {
     some = true;
   }
   auto& waiting = state_->waiting;
-  const auto still = std::stable_partition(waiting.begin(), waiting.end(),
-                                           [](const Waiting& one) { return !one.is_true(); });
-  for (auto one = still; one != waiting.end(); ++one) one->ending.succeed();
-  some = some || still != waiting.end();
-  waiting.erase(still, waiting.end());
+  std::vector<Ending> over;
+  std::erase_if(waiting, [&](Waiting& one) {
+    if (!one.is_true()) return false;
+    over.push_back(std::move(one.ending));
+    return true;
+  });
+  for (Ending& ending : over) ending.succeed();
+  some = some || !over.empty();
   some = state_->advance_collectives() || some;
   if (waiting.empty() && state_->collectives.empty()) return tasks::poll_result::nothing_left;
   return some ? tasks::poll_result::some_completed : tasks::poll_result::none_completed;
