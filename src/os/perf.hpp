@@ -22,8 +22,8 @@ enum class PerfEvent : std::uint8_t {
   kCycles,
   kInstructions,
   kCacheMisses,  // of the last level, as the processor's maker defines them
-  kTaskClock,    // ns on a core; by the kernel, so that it is there in every virtual machine; only
-                 // as a group's first event it is up to date whenever it is read
+  kTaskClock,    // ns on a core; by the kernel, so that it is there in every virtual machine; its
+                 // events lag behind until a tick, but for the first of a group
   kPageFaults,   // the kernel's, too
 };
 inline constexpr std::size_t kPerfEvents = 5;

@@ -35,10 +35,8 @@ struct RegionHead {
   std::int32_t proc_bind;
   std::uint32_t abi;
   std::uint32_t counts;  // 1: leaders read their counters (leader_counters.hpp)
-  std::uint32_t reserved;
-  Icvs icvs;
   std::uint32_t format_size;
-  std::uint32_t reserved;
+  Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// By the kernel's own events, which are there in every virtual machine: time on a core stands for
-// cache misses, page faults for instructions.
+// By the kernel's own events, which are there in every virtual machine: page faults stand for
+// cache misses. Only a group's first event is up to date whenever it is read.
 #include "omp/team/leader_counters.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@ namespace amasia::omp {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-const CounterSettings kByKernel{{os::PerfEvent::kTaskClock, os::PerfEvent::kPageFaults}, 0};
+const CounterSettings kByKernel{{os::PerfEvent::kPageFaults, os::PerfEvent::kTaskClock}, 0};
 
 void touch_new_pages(std::size_t count) {
   void* const memory = ::mmap(nullptr, count * kPage, PROT_READ | PROT_WRITE,
@@ -39,18 +39,17 @@ TEST(LeaderCounters, LeaveOutWhatHappensInWaits) {
   }
   touch_new_pages(200);
   const LeaderCounters::Counts counts = counters.end();
-  EXPECT_GE(counts.instructions, 500u);
-  EXPECT_LT(counts.instructions, 1000u);
-  EXPECT_GT(counts.cache_misses, 0u);
+  EXPECT_GE(counts.cache_misses, 500u);
+  EXPECT_LT(counts.cache_misses, 1000u);
 }
 
 TEST(LeaderCounters, BeginAgainAtZero) {
   LeaderCounters counters(kByKernel);
   if (!counters.begin()) GTEST_SKIP() << "no performance events here";
   touch_new_pages(500);
-  EXPECT_GE(counters.end().instructions, 500u);
+  EXPECT_GE(counters.end().cache_misses, 500u);
   ASSERT_TRUE(counters.begin());
-  EXPECT_LT(counters.end().instructions, 100u);
+  EXPECT_LT(counters.end().cache_misses, 100u);
 }
 
 TEST(LeaderCounters, FollowTheLeaderToAnotherThread) {
@@ -60,7 +59,7 @@ TEST(LeaderCounters, FollowTheLeaderToAnotherThread) {
   std::thread([&counters] {
     ASSERT_TRUE(counters.begin());
     touch_new_pages(400);
-    EXPECT_GE(counters.end().instructions, 400u);
+    EXPECT_GE(counters.end().cache_misses, 400u);
   }).join();
 }
 
