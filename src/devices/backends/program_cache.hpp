@@ -28,7 +28,7 @@ struct ProgramKey {
   std::string backend;
   std::string device;
   std::string driver;
-  ProgramKind kind = ProgramKind::kOpenClSource;
+  ProgramKind kind = ProgramKind::kSource;
   std::string options;
   std::string code;
 };

@@ -29,7 +29,7 @@ struct Folder {
 };
 
 ProgramKey key_of(std::string code, std::string options = "") {
-  return {"opencl", "a device", "3.1", ProgramKind::kOpenClSource,
+  return {"opencl", "a device", "3.1", ProgramKind::kSource,
           std::move(options), std::move(code)};
 }
 
@@ -196,9 +196,9 @@ TEST(ProgramCache, a_folder_that_others_can_write_to_is_not_used) {
 }
 
 TEST(ProgramCache, programs_that_include_files_are_known) {
-  EXPECT_TRUE(is_self_contained({ProgramKind::kOpenClSource, "kernel void f() {}", "", "-DX=1"}));
-  EXPECT_FALSE(is_self_contained({ProgramKind::kOpenClSource, "#include \"a.h\"\n", "", ""}));
-  EXPECT_FALSE(is_self_contained({ProgramKind::kOpenClSource, "", "", "-include a.h"}));
+  EXPECT_TRUE(is_self_contained({ProgramKind::kSource, "kernel void f() {}", "", "-DX=1"}));
+  EXPECT_FALSE(is_self_contained({ProgramKind::kSource, "#include \"a.h\"\n", "", ""}));
+  EXPECT_FALSE(is_self_contained({ProgramKind::kSource, "", "", "-include a.h"}));
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace amasia::devices::scenario {
 
 // How a back end is spoken to.
 struct Language {
-  ProgramKind source = ProgramKind::kOpenClSource;
+  ProgramKind source = ProgramKind::kSource;
   std::string words;      // before every kernel's text
   std::string group_sum;  // a kernel of this name with memory of the group
   double float_error = 1e-5, double_error = 1e-13;

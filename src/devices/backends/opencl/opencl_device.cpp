@@ -144,7 +144,7 @@ bool Device::may_use_in_place(const void* host) const {
 }
 
 ProgramKinds Device::takes() const {
-  ProgramKinds kinds = set_of(ProgramKind::kOpenClSource) | set_of(ProgramKind::kBinary) |
+  ProgramKinds kinds = set_of(ProgramKind::kSource) | set_of(ProgramKind::kBinary) |
                        set_of(ProgramKind::kBuiltIn) | set_of(ProgramKind::kGraph);
   if (create_with_il != nullptr) kinds |= set_of(ProgramKind::kSpirv);
   return kinds;

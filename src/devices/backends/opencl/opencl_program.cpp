@@ -40,7 +40,7 @@ std::string options_of(const ProgramCode& code) {
 Created create(Device& device, const ProgramCode& code) {
   Created created;
   switch (code.kind) {
-    case ProgramKind::kOpenClSource: {
+    case ProgramKind::kSource: {
       const char* text = code.code.data();
       const std::size_t size = code.code.size();
       created.handle = device.cl.CreateProgramWithSource(device.context, 1, &text, &size,
@@ -119,7 +119,7 @@ std::shared_ptr<Program> Program::build(Device& device, const ProgramCode& code,
   if (!can_load(device, code, outcome)) return nullptr;
   const std::string options = options_of(code);
   const bool compiled =
-      code.kind == ProgramKind::kOpenClSource || code.kind == ProgramKind::kSpirv;
+      code.kind == ProgramKind::kSource || code.kind == ProgramKind::kSpirv;
   const bool cached = compiled && is_self_contained(code);
   const ProgramKey key = cached ? key_for(device, code) : ProgramKey{};
   if (cached) {
