@@ -13,13 +13,13 @@ namespace {
 // A model that looks at everything anew after each step.
 TEST(TaskGraph, AgreesWithAModel) {
   std::mt19937 random(6);
+  std::size_t most = 0;  // dependencies that a task waited for
   for (int round = 0; round < 200; ++round) {
     TaskGraph graph;
     enum class State { kWaits, kReady, kSucceeded, kFailed };
     std::map<std::uint64_t, State> states;
     std::map<std::uint64_t, std::set<std::uint64_t>> needs;
     std::uint64_t last = 0;
-    std::size_t most = 0;
     for (int step = 0; step < 150; ++step) {
       std::vector<std::uint64_t> ready;
       for (const auto& [task, state] : states) {
@@ -76,8 +76,8 @@ TEST(TaskGraph, AgreesWithAModel) {
       unfinished += state == State::kWaits || state == State::kReady;
     }
     EXPECT_EQ(graph.size(), unfinished);
-    EXPECT_GT(most, 5U);
   }
+  EXPECT_GT(most, 5U);
 }
 
 }  // namespace
