@@ -155,6 +155,8 @@ void Server::flush_all() {
 }
 
 Nanos Server::sleep_limit(Nanos now) const {
+  // The last task may have ended among the records just read: nobody would wake it then.
+  if (drain_began_ >= 0 && !state_.has_tasks()) return 0;
   Nanos limit = -1;
   const auto not_later = [&](Nanos when) {
     const Nanos left = std::max<Nanos>(when - now, 0);

@@ -70,6 +70,8 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(listening.ok()) << listening.error().message;
     ServerSettings settings;
     settings.own_path = path_;
+    // A server that draws out its drain to the limit hangs here.
+    settings.drain_limit = 3600 * base::kSecond;
     server_ = std::make_unique<Server>(settings, std::move(listening).value(),
                                        std::make_unique<InOrder>(), nullptr);
     thread_ = std::thread([this] { EXPECT_TRUE(server_->run(stop_).ok()); });
