@@ -63,17 +63,22 @@ void Server::greet(std::uint64_t tag, os::Descriptor socket) {
 
 template <typename T>
 bool Server::send(Connection& connection, const T& packet, std::span<const int> descriptors) {
-  // A client that does not read its packets has no use for them either.
-  return os::send_packet(connection.socket.get(), std::as_bytes(std::span(&packet, 1)),
-                         descriptors)
-      .ok();
+  const Status sent = os::send_packet(connection.socket.get(),
+                                      std::as_bytes(std::span(&packet, 1)), descriptors);
+  if (sent.ok()) return true;
+  // One that was killed meanwhile has done nothing wrong.
+  const bool gone = sent.error().code == EPIPE || sent.error().code == ECONNRESET;
+  disconnect(connection.tag, gone ? "" : "it does not read its packets");
+  return false;
 }
 
 void Server::refuse(Connection& connection, int code, const std::string& sentence) {
   RefusedPacket packet;
   packet.code = static_cast<std::uint32_t>(code);
   set_text(packet.sentence, sentence);
-  static_cast<void>(send(connection, packet));
+  // It is disconnected in any case.
+  static_cast<void>(
+      os::send_packet(connection.socket.get(), std::as_bytes(std::span(&packet, 1)), {}));
 }
 
 void Server::read_packets(std::uint64_t tag) {
@@ -205,7 +210,6 @@ bool Server::welcome(Connection& connection) {
                         connection.wakes_client.descriptor()};
   const bool sent = send(connection, packet, handed);
   connection.memory.close();  // mapped here, and there
-  if (!sent) disconnect(connection.tag, "");
   if (sent && state_.draining()) {
     connection.waiting.push_back(short_record(RecordKind::kDraining, 0));
   }
@@ -237,9 +241,7 @@ std::optional<std::string> Server::handle_open(Connection& connection,
   reply.users = answer.users;
   reply.size = answer.size;
   const int memory = answer.code == 0 ? segment_memory_.at(name).get() : -1;
-  if (!send(connection, reply, std::span(&memory, answer.code == 0 ? 1 : 0))) {
-    disconnect(connection.tag, "it does not read its packets");
-  }
+  send(connection, reply, std::span(&memory, answer.code == 0 ? 1 : 0));
   return std::nullopt;
 }
 
@@ -267,9 +269,7 @@ void Server::answer(const std::vector<SharedTasks::Answer>& answers) {
   for (const SharedTasks::Answer& one : answers) {
     Connection* connection = connection_of(one.client);
     if (connection == nullptr || connection->phase != Connection::Phase::kServed) continue;
-    if (!send(*connection, one.packet)) {
-      disconnect(connection->tag, "it does not read its packets");
-    }
+    send(*connection, one.packet);
   }
 }
 
@@ -283,9 +283,7 @@ void Server::handle_query(Connection& connection, std::uint32_t request) {
     at += length;
     packet.length = static_cast<std::uint32_t>(length);
     packet.last = at == text.size() ? 1 : 0;
-    if (!send(connection, packet)) {
-      return disconnect(connection.tag, "it does not read its packets");
-    }
+    if (!send(connection, packet)) return;
   }
 }
 

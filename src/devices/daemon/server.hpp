@@ -82,6 +82,7 @@ class Server {
   void handle_query(Connection& connection, std::uint32_t request);
   bool welcome(Connection& connection);
   void refuse(Connection& connection, int code, const std::string& sentence);
+  // False: the client is disconnected, since it has gone, or does not read what it asked for.
   template <typename T>
   bool send(Connection& connection, const T& packet, std::span<const int> descriptors = {});
   void answer(const std::vector<SharedTasks::Answer>& answers);
