@@ -160,6 +160,17 @@ class Processes(unittest.TestCase):
         self.assertEqual((daemon.returncode, errors), (0, ""))
         self.assertFalse(self.socket.parent.exists())
 
+    def test_a_policy_of_ones_own_that_breaks_the_rules_is_dismissed_once(self):
+        for option, lines in (("", 0), (":idle", 1)):  # idle: it starts nothing
+            daemon = self.daemon("--policy", f"{OPTIONS.plugin}{option}")
+            clients = [self.client("work", "20") for _ in range(2)]
+            for client in clients:
+                self.check(client, "client: 20 rounds")
+            daemon.terminate()
+            _, errors = daemon.communicate(timeout=LIMIT)
+            self.assertEqual((daemon.returncode, errors.count("\n")), (0, lines), errors)
+            self.assertEqual(errors.count("the policy is dismissed: "), lines)
+
     def test_there_is_one_daemon_a_socket(self):
         daemon = self.daemon()
         second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,
@@ -191,7 +202,8 @@ class Processes(unittest.TestCase):
         self.assertIn("AMASIA_DEVICES_WEIGHT is '-1'", first_line(AMASIA_DEVICES_WEIGHT="-1"))
         self.socket.parent.rmdir()
         for arguments in (["--spin", "soon"], ["--group", "nobody-of-this-name"], ["--frob"],
-                          ["--policy", "no-such-policy"]):
+                          ["--policy", "no-such-policy"], ["--policy", "./no_such_policy.so"],
+                          ["--trace", "/nowhere/trace.json"]):
             done = subprocess.run([OPTIONS.daemon, *arguments], env=self.environment, text=True,
                                   stderr=subprocess.PIPE, timeout=LIMIT, check=False)
             self.assertEqual(done.returncode, 2, done.stderr)
@@ -203,6 +215,7 @@ if __name__ == "__main__":
     parser.add_argument("--daemon", required=True)
     parser.add_argument("--client", required=True)
     parser.add_argument("--tasks", required=True)
+    parser.add_argument("--plugin", required=True)
     parser.add_argument("--kills", type=int, default=60)
     OPTIONS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

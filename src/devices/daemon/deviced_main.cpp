@@ -12,6 +12,8 @@
 
 #include "devices/client/locate.hpp"
 #include "devices/daemon/settings.hpp"
+#include "devices/daemon/trace_file.hpp"
+#include "devices/policy/plugin_file.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -81,6 +83,18 @@ Result<os::Descriptor> listening_socket(DaemonSettings& settings) {
   return listen_here(settings);
 }
 
+// nullptr where none is wanted. Opened once it is certain that no other daemon writes it.
+Result<std::unique_ptr<TraceFile>> open_trace(const DaemonSettings& settings) {
+  if (settings.trace.empty()) return std::unique_ptr<TraceFile>();
+  auto trace = TraceFile::open(settings.trace, os::monotonic_now());
+  if (!trace.ok() && !settings.server.own_path.empty()) {
+    const std::filesystem::path path = settings.server.own_path;
+    ::unlink(path.c_str());
+    ::rmdir(path.parent_path().c_str());
+  }
+  return trace;
+}
+
 int run(std::span<const char* const> arguments) {
   auto parsed = parse_daemon_arguments(arguments);
   if (!parsed.ok()) return complain(kUsage, parsed.error().message);
@@ -96,10 +110,12 @@ int run(std::span<const char* const> arguments) {
     }
     settings.server.group = found->gr_gid;
   }
-  auto policy = make_policy(settings.policy, settings.policy_settings);
+  auto policy = policy_of(settings.policy, settings.policy_settings);
   if (!policy.ok()) return complain(kUsage, fmt::format("--policy: {}", policy.error().message));
   auto listening = listening_socket(settings);
   if (!listening.ok()) return complain(kFailed, listening.error().message);
+  auto trace = open_trace(settings);
+  if (!trace.ok()) return complain(kUsage, fmt::format("--trace: {}", trace.error().message));
   if (settings.detach) {
     const pid_t child = ::fork();
     if (child < 0) return complain(kFailed, "cannot go on in the background");
@@ -110,7 +126,8 @@ int run(std::span<const char* const> arguments) {
   auto queue = os::SignalQueue::open({SIGTERM, SIGINT});
   if (!queue.ok()) return complain(kFailed, queue.error().message);
   Signals signals(std::move(queue).value());
-  Server server(settings.server, std::move(listening).value(), std::move(policy).value(), nullptr);
+  Server server(settings.server, std::move(listening).value(), std::move(policy).value(),
+                trace.value().get());
   if (auto done = server.run(signals); !done.ok()) return complain(kFailed, done.error().message);
   return 0;
 }

@@ -68,9 +68,7 @@ Status Server::run(StopSource& stop) {
     }
     handle_ready(ready, stop);
     now = os::monotonic_now();
-    state_.schedule(now, effects_);
-    carry_out(effects_);
-    flush_all();
+    decide(now);
     if (idle_over(now) || drain_over(now)) break;
   }
   remove_socket();
@@ -81,11 +79,19 @@ Status Server::run(StopSource& stop) {
 bool Server::read_rings(Nanos now) {
   bool any = false;
   for (auto& [tag, connection] : connections_) any |= read_ring(*connection, now);
-  if (!any) return false;
+  if (any) decide(now);
+  return any;
+}
+
+void Server::decide(Nanos now) {
   state_.schedule(now, effects_);
   carry_out(effects_);
   flush_all();
-  return true;
+  if (complained_) return;
+  if (const std::string complaint = state_.policy().complaint(); !complaint.empty()) {
+    base::log_line(base::LogLevel::kWarning, "the policy is dismissed: {}", complaint);
+    complained_ = true;
+  }
 }
 
 bool Server::read_ring(Connection& connection, Nanos now) {

@@ -67,6 +67,8 @@ class Server {
   void accept_all();
   void greet(std::uint64_t tag, os::Descriptor socket);
   bool read_rings(Nanos now);
+  // Asks the policy, tells clients what it says, logs once what is wrong with it.
+  void decide(Nanos now);
   bool read_ring(Connection& connection, Nanos now);
   void read_packets(std::uint64_t tag);
   // A sentence where the packet breaks the protocol.
@@ -115,6 +117,7 @@ class Server {
   Nanos idle_since_ = 0;
   Nanos drain_began_ = -1;
   bool end_now_ = false;
+  bool complained_ = false;
 };
 
 }  // namespace amasia::devices

@@ -40,7 +40,7 @@ constexpr Row kRows[] = {
        settings.group = text;
        return base::ok();
      }},
-    {"--policy", "NAME", "how tasks are ordered and placed; `amasia devices policies` lists",
+    {"--policy", "NAME", "how tasks are placed: `amasia devices policies` lists; or FILE[:OPTIONS]",
      [](DaemonSettings& settings, std::string_view text) {
        settings.policy = text;
        return base::ok();
@@ -48,6 +48,11 @@ constexpr Row kRows[] = {
     {"--policy-settings", "KEY=VALUE,…", "the policy's own",
      [](DaemonSettings& settings, std::string_view text) {
        settings.policy_settings = text;
+       return base::ok();
+     }},
+    {"--trace", "FILE", "write what each task did, for `amasia report` and Perfetto",
+     [](DaemonSettings& settings, std::string_view text) {
+       settings.trace = text;
        return base::ok();
      }},
     {"--idle-end", "SECONDS", "end after so long without a program; 0: never (10 if --inherited)",

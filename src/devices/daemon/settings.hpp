@@ -15,6 +15,7 @@ struct DaemonSettings {
   bool inherited = false;       // its standard input listens already
   bool detach = false;
   std::string policy, policy_settings;
+  std::string trace;            // "": none
   std::string group;
   bool help = false;
 };
