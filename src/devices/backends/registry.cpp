@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "devices/backends/cuda/cuda.hpp"
 #include "devices/backends/host/host.hpp"
 #include "devices/backends/opencl/opencl.hpp"
 
@@ -14,6 +15,7 @@ struct Row {
   std::unique_ptr<Backend> (*make)(ProgramCache& cache, std::string* why);
 };
 constexpr Row kBackends[] = {
+    {"cuda", &make_cuda_backend},
     {"opencl", &make_opencl_backend},
     {"host", [](ProgramCache&, std::string*) { return make_host_backend(); }},
 };
