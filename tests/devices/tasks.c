@@ -151,6 +151,8 @@ static void check_mistakes(void) {
   mcl_handle* task = mcl_task_create();
   EXPECT(mcl_task_set_kernel(task, "unheard of", 1) == -MCL_ERR_INVKER);
   EXPECT(mcl_exec(task, one, NULL, 0) == -MCL_ERR_INVKER);
+  EXPECT(mcl_exec(task, zero, NULL, 0) == -MCL_ERR_INVPES);
+  EXPECT(mcl_exec(task, eight, three, 0) == -MCL_ERR_INVPES);
   EXPECT(mcl_wait(task) == -MCL_ERR_INVTSK);
   EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
   EXPECT(mcl_task_set_arg(task, 1, v, sizeof v, MCL_ARG_BUFFER) == -MCL_ERR_INVARG);

@@ -127,11 +127,12 @@ int submit(mcl_handle* handle, bool null, const std::uint64_t* global, const std
   if (now->client->state_of(*task) != TaskState::kCreated) {
     return answer(fault(MCL_ERR_INVREQ, "the task was submitted already"));
   }
-  if (!null && task->kernel.empty()) {
-    return answer(fault(MCL_ERR_INVKER, "the task has no kernel"));
-  }
+  // Sizes come before the kernel, as in the original.
   if (!null) {
     if (Fault wrong = sizes_from(*task, global, local, offset)) return answer(std::move(wrong));
+  }
+  if (!null && task->kernel.empty()) {
+    return answer(fault(MCL_ERR_INVKER, "the task has no kernel"));
   }
   if (count > 0 && dependencies == nullptr) {
     return answer(fault(MCL_ERR_INVARG, "{} dependencies at address 0", count));
