@@ -16,8 +16,9 @@
      Threads  Any thread may call any function at any time between mcl_init and mcl_finit. Two
               threads do not use one handle at once, but for mcl_wait and mcl_test. A child of fork
               that wants to use the library calls mcl_init itself.
-     Blocking mcl_init, mcl_finit, mcl_prg_load, mcl_wait*, mcl_transfer_wait, and mcl_hdl_free of
-              a running task wait, asleep. Nothing else waits for a device or another program.
+     Blocking mcl_init, mcl_finit, mcl_prg_load, mcl_wait*, mcl_transfer_wait, mcl_hdl_free of a
+              running task and mcl_get_shared_buffer wait, asleep. Nothing else waits for a device
+              or another program.
      Errors   0 is success. A failure is -MCL_ERR_*, or NULL where a pointer is returned; then
               mcl_reason() has a sentence that names what was wrong. Errors of a task that was
               submitted arrive with its end: mcl_wait, handle->ret, mcl_task_error.
@@ -367,8 +368,8 @@ int mcl_test_shared_hdl(pid_t pid, uint32_t hdl_id);
 int mcl_wait_shared_hdl(pid_t pid, uint32_t hdl_id);
 
 /* Memory of `size` bytes that processes of one user find by `name` (at most 63 bytes, no '/').
-   `flags`: MCL_SHARED_MEM_NEW makes it, else it must be there with at least that size; DEL_OLD;
-   MCL_ARG_DYNAMIC and other MCL_ARG_*. NULL on failure. */
+   `flags`: MCL_SHARED_MEM_NEW makes it, else it must be there with at least that size, or appear
+   within a second; DEL_OLD; MCL_ARG_DYNAMIC and other MCL_ARG_*. NULL on failure. */
 void* mcl_get_shared_buffer(const char* name, size_t size, int flags);
 
 /* Unmaps it; the last process that frees it, or dies, removes it. */

@@ -2,6 +2,7 @@
 /* One program, all of the C interface that needs no device but the host's cores. Prints what does
    not hold and ends with 1; prints "tasks: all is well" otherwise. */
 #include <amasia/mcl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,28 @@ static void check_many(void) {
   }
 }
 
+/* Makes the buffer after another thread has begun to look for it. */
+static void* make_late(void* name) {
+  usleep(20000);
+  return mcl_get_shared_buffer(name, 100, MCL_SHARED_MEM_NEW);
+}
+static void check_shared_buffer(void) {
+  static char name[] = "late";
+  pthread_t thread;
+  void *made = NULL, *found = NULL;
+  EXPECT(mcl_get_shared_buffer("of nobody", 8, 0) == NULL);
+  EXPECT(pthread_create(&thread, NULL, make_late, name) == 0);
+  found = mcl_get_shared_buffer(name, 100, 0);
+  EXPECT(found != NULL);
+  EXPECT(pthread_join(thread, &made) == 0 && made != NULL && made != found);
+  if (made == NULL || found == NULL) return;
+  memset(made, 5, 100);
+  EXPECT(((char*)found)[99] == 5);
+  EXPECT(mcl_get_shared_buffer(name, 200, 0) == NULL); /* it is smaller: no wait */
+  mcl_free_shared_buffer(made);
+  mcl_free_shared_buffer(found);
+}
+
 int main(void) {
   EXPECT(mcl_wait_all() == -MCL_ERR_NOINIT);
   EXPECT(mcl_init(0, 0) == -MCL_ERR_INVARG);
@@ -257,6 +280,7 @@ int main(void) {
   check_time_out();
   check_mistakes();
   check_parts_and_transfers();
+  check_shared_buffer();
   check_many();
   EXPECT(mcl_finit() == 0);
   EXPECT(mcl_finit() == -MCL_ERR_NOINIT);

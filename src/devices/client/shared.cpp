@@ -9,6 +9,8 @@ namespace amasia::devices {
 namespace {
 
 constexpr Nanos kAnswerLimit = 10 * base::kSecond;
+// How long a shared buffer that is not there yet is waited for.
+constexpr Nanos kAppearLimit = base::kSecond;
 
 Fault no_daemon() { return {MCL_ERR_SRVCOMM, "there is no daemon, or it ended meanwhile"}; }
 
@@ -90,15 +92,21 @@ Fault Client::open_shared(const std::string& name, Bytes size, bool create, bool
     memory = std::move(made).value();
   }
   const int handed = memory.get();
-  bool answered = false;
   Link::Received received;
-  if (Fault wrong = ask(packet, std::span(&handed, create ? 1 : 0),
-                        os::monotonic_now() + kAnswerLimit, &answered, &received)) {
-    return wrong;
-  }
   SharedPacket reply;
-  if (!answered || !received.read(&reply)) {
-    return fault(MCL_ERR_SRVCOMM, "the daemon does not answer about shared buffer '{}'", name);
+  // Who makes it may be a little later than who looks for it.
+  const Nanos appears_by = os::monotonic_now() + (create ? 0 : kAppearLimit);
+  for (Nanos pause = base::kMillisecond;; pause = std::min(2 * pause, 32 * base::kMillisecond)) {
+    bool answered = false;
+    if (Fault wrong = ask(packet, std::span(&handed, create ? 1 : 0),
+                          os::monotonic_now() + kAnswerLimit, &answered, &received)) {
+      return wrong;
+    }
+    if (!answered || !received.read(&reply)) {
+      return fault(MCL_ERR_SRVCOMM, "the daemon does not answer about shared buffer '{}'", name);
+    }
+    if (reply.code != ENOENT || os::monotonic_now() >= appears_by) break;
+    os::wait_readable(nullptr, 0, pause);
   }
   if (reply.code != 0 || received.descriptors.size() != 1) {
     return fault(MCL_ERR_SHMEM, "shared buffer '{}' of {} bytes: {}", name, size,
