@@ -99,7 +99,8 @@ extern "C" {
 #define MCL_ARG_SCALAR 0x004   /* the value is copied now; the address may be reused at once */
 #define MCL_ARG_BUFFER 0x008
 #define MCL_ARG_RESIDENT 0x010 /* copies on devices stay; read only, unless DYNAMIC */
-#define MCL_ARG_INVALID 0x020  /* RESIDENT: the host's bytes are newer, the size may have changed */
+#define MCL_ARG_INVALID 0x020  /* the host's bytes are newer, the size may have changed; without
+                                  RESIDENT this task alone takes them, and copies are stale */
 #define MCL_ARG_RDONLY 0x040   /* kernels only read it */
 #define MCL_ARG_WRONLY 0x080   /* kernels only write it */
 #define MCL_ARG_LOCAL 0x100    /* memory of a work group of `size` bytes; the address is NULL */
@@ -369,7 +370,8 @@ int mcl_wait_shared_hdl(pid_t pid, uint32_t hdl_id);
 
 /* Memory of `size` bytes that processes of one user find by `name` (at most 63 bytes, no '/').
    `flags`: MCL_SHARED_MEM_NEW makes it, else it must be there with at least that size, or appear
-   within a second; DEL_OLD; MCL_ARG_DYNAMIC and other MCL_ARG_*. NULL on failure. */
+   within a second; DEL_OLD; MCL_ARG_DYNAMIC and other MCL_ARG_*. The whole is registered, as by
+   mcl_register_buffer. NULL on failure. */
 void* mcl_get_shared_buffer(const char* name, size_t size, int flags);
 
 /* Unmaps it; the last process that frees it, or dies, removes it. */

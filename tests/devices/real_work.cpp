@@ -270,6 +270,11 @@ void check_resident() {
   std::fill(x.begin(), x.end(), 3);
   expect(mcl_invalidate_buffer(x.data()) == 0, "invalidate");
   expect(add(0) == 13, "resident, invalidated");
+  std::fill(x.begin(), x.end(), 4);
+  finish(start("add_float", {{x.data(), bytes, kIn | MCL_ARG_INVALID}, in(y), out(z)}, {300}),
+         "invalid, for one task");
+  expect(z[299] == 14, "invalid, for one task");
+  expect(add(0) == 14, "resident, after one that was invalid");
   expect(mcl_unregister_buffer(x.data()) == 0, "unregister");
 }
 

@@ -248,11 +248,52 @@ static void check_shared_buffer(void) {
   EXPECT(found != NULL);
   EXPECT(pthread_join(thread, &made) == 0 && made != NULL && made != found);
   if (made == NULL || found == NULL) return;
+  EXPECT(mcl_invalidate_buffer(made) == 0 && mcl_register_buffer(made, 100, 0) == 0);
   memset(made, 5, 100);
   EXPECT(((char*)found)[99] == 5);
   EXPECT(mcl_get_shared_buffer(name, 200, 0) == NULL); /* it is smaller: no wait */
   mcl_free_shared_buffer(made);
   mcl_free_shared_buffer(found);
+}
+
+/* Parts of a shared buffer are parts of one buffer from the start: the second one, beyond the
+   first, does not find it in use and too small. */
+static void check_parts_of_a_shared_buffer(void) {
+  enum { kHalf = 50 };
+  uint64_t half[3] = {kHalf, 1, 1};
+  int microseconds = 20000;
+  long* v = mcl_get_shared_buffer("parts", 2 * kHalf * sizeof *v, MCL_SHARED_MEM_NEW);
+  mcl_handle *slow = mcl_task_create(), *parts[2];
+  EXPECT(v != NULL);
+  if (v == NULL) return;
+  EXPECT(mcl_task_set_kernel(slow, "sleeps", 1) == 0);
+  EXPECT(mcl_task_set_arg(slow, 0, &microseconds, sizeof microseconds, MCL_ARG_SCALAR) == 0);
+  EXPECT(mcl_exec(slow, one, NULL, MCL_TASK_ANY) == 0);
+  for (int i = 0; i < 2; ++i) {
+    parts[i] = mcl_task_create();
+    EXPECT(mcl_task_set_kernel(parts[i], "add_one", 1) == 0);
+    EXPECT(mcl_task_set_arg_buffer(parts[i], 0, v, kHalf * sizeof *v,
+                                   (off_t)(i * kHalf * sizeof *v),
+                                   MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_DYNAMIC |
+                                       MCL_ARG_SHARED | MCL_ARG_INPUT | MCL_ARG_OUTPUT) == 0);
+    EXPECT(mcl_exec_with_dependencies(parts[i], half, NULL, MCL_TASK_ANY, 1, &slow) == 0);
+  }
+  EXPECT(mcl_wait(parts[0]) == 0 && mcl_wait(parts[1]) == 0 && mcl_wait(slow) == 0);
+  for (int i = 0; i < 2 * kHalf; ++i) EXPECT(v[i] == 1);
+  mcl_hdl_free(slow), mcl_hdl_free(parts[0]), mcl_hdl_free(parts[1]);
+  mcl_free_shared_buffer(v);
+}
+
+/* Not RESIDENT, but INVALID: the host's bytes, however many, of a buffer that is registered. */
+static void check_invalid_argument(void) {
+  long* v = calloc(kSize, sizeof *v);
+  EXPECT(mcl_register_buffer(v, 8 * sizeof *v, MCL_ARG_BUFFER | MCL_ARG_RESIDENT) == 0);
+  mcl_handle* task = chain_link(v, NULL, 0, MCL_ARG_INVALID);
+  EXPECT(mcl_wait(task) == 0);
+  for (int i = 0; i < kSize; ++i) EXPECT(v[i] == 1);
+  mcl_hdl_free(task);
+  EXPECT(mcl_unregister_buffer(v) == 0);
+  free(v);
 }
 
 int main(void) {
@@ -280,7 +321,9 @@ int main(void) {
   check_time_out();
   check_mistakes();
   check_parts_and_transfers();
+  check_invalid_argument();
   check_shared_buffer();
+  check_parts_of_a_shared_buffer();
   check_many();
   EXPECT(mcl_finit() == 0);
   EXPECT(mcl_finit() == -MCL_ERR_NOINIT);

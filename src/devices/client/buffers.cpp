@@ -5,6 +5,25 @@
 #include "devices/client/client.hpp"
 
 namespace amasia::devices {
+namespace {
+
+// The address itself; a part of it that is used alone is a buffer of its own.
+void use_temporary(Argument& argument) {
+  argument.address = static_cast<std::byte*>(argument.address) + argument.offset;
+  argument.offset = 0;
+}
+
+// Whether an argument that is not RESIDENT does without the copies of the buffer that it names.
+bool takes_host_bytes(ResidentBuffer& buffer, const Argument& argument) {
+  if ((argument.flags & MCL_ARG_INVALID) != 0) {
+    buffer.where.written(kHost, {0, buffer.where.size()});
+    return true;
+  }
+  // Other processes may have written it, and nothing of it is on a device.
+  return buffer.is_shared && buffer.copies.empty() && buffer.tasks == 0;
+}
+
+}  // namespace
 
 Fault Client::bind(Argument& argument) {
   if (!argument.is_buffer()) return no_fault();
@@ -14,6 +33,10 @@ Fault Client::bind(Argument& argument) {
   const bool resident = (argument.flags & MCL_ARG_RESIDENT) != 0;
   const Bytes end = argument.offset + argument.size;
   const bool fits = found != buffers_.end() && end <= found->second->where.size();
+  if (found != buffers_.end() && !resident && takes_host_bytes(*found->second, argument)) {
+    use_temporary(argument);
+    return no_fault();
+  }
   if (found != buffers_.end() && (fits || !resident)) {
     if (!fits) {
       return fault(MCL_ERR_INVARG, "bytes {} … {} are not within the buffer at {}, which has {}",
@@ -38,9 +61,7 @@ Fault Client::bind(Argument& argument) {
     buffers_by_number_.emplace(made->number, made);
     argument.resident = std::move(made);
   } else {
-    // The address itself; a part of it that is used alone is a buffer of its own.
-    argument.address = address + argument.offset;
-    argument.offset = 0;
+    use_temporary(argument);
     return no_fault();
   }
   if ((argument.flags & (MCL_ARG_INVALID | MCL_ARG_REWRITE)) != 0) {
@@ -55,6 +76,11 @@ Fault Client::register_buffer(void* address, Bytes size) {
     return fault(MCL_ERR_INVARG, "a buffer of {} bytes at {} cannot be registered", size, address);
   }
   os::MutexLock lock(lock_);
+  if (const auto same = buffers_.find(begin); same != buffers_.end() &&
+                                              same->second->is_shared &&
+                                              size <= same->second->where.size()) {
+    return no_fault();  // a shared buffer is registered already
+  }
   auto after = buffers_.upper_bound(begin);
   if (after != buffers_.end() && begin + size > after->first) {
     return fault(MCL_ERR_RESDATA, "the buffer at {} overlaps the one at {}", address,

@@ -123,7 +123,11 @@ Fault Client::open_shared(const std::string& name, Bytes size, bool create, bool
     return fault(MCL_ERR_SHMEM, "shared buffer '{}' cannot be mapped", name);
   }
   *address = reinterpret_cast<void*>(at);
+  // Tasks use parts of it, which shall be parts of one buffer. It fails only where memory that the
+  // program has given back since is registered there: then the first task registers what it uses.
+  const bool registered = !register_buffer(*address, size);
   os::MutexLock lock(lock_);
+  if (registered) buffers_.at(static_cast<std::byte*>(*address))->is_shared = true;
   shared_[*address] = {name, mapped};
   return no_fault();
 }
