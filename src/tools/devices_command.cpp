@@ -96,7 +96,7 @@ int devices_command(Arguments arguments) {
     return refuse(observer.error().message);
   }
   const NodeDevices* const known = daemon ? &*daemon : nullptr;
-  std::fputs(devices_text(merged({}, known), known).c_str(), stdout);
+  std::fputs(devices_text(merged(devices::devices_here(), known), known).c_str(), stdout);
   return 0;
 }
 

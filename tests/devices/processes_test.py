@@ -171,6 +171,28 @@ class Processes(unittest.TestCase):
             self.assertEqual((daemon.returncode, errors.count("\n")), (0, lines), errors)
             self.assertEqual(errors.count("the policy is dismissed: "), lines)
 
+    def test_devices_are_listed_with_and_without_a_daemon(self):
+        def listed():
+            return subprocess.run([OPTIONS.amasia, "devices"], env=self.environment, text=True,
+                                  timeout=LIMIT, stdout=subprocess.PIPE, check=True).stdout
+
+        def loaded(text):
+            """Of each device of the host: whether a daemon knows its load."""
+            return [" 0/" in line for line in text.splitlines() if " host " in line]
+
+        before = listed()
+        self.assertIn("no daemon runs", before)
+        self.assertEqual(loaded(before), [False], before)
+        daemon = self.daemon()
+        client = self.client("idle")  # announces the device
+        self.assertEqual(client.stdout.readline(), "client: 1 rounds\n")
+        now = listed()
+        self.assertIn(f"amasia-deviced {daemon.pid}, ", now)
+        self.assertEqual(loaded(now), [True], now)
+        self.check_input(client, "")
+        daemon.terminate()
+        daemon.communicate(timeout=LIMIT)
+
     def test_there_is_one_daemon_a_socket(self):
         daemon = self.daemon()
         second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,
@@ -216,6 +238,7 @@ if __name__ == "__main__":
     parser.add_argument("--client", required=True)
     parser.add_argument("--tasks", required=True)
     parser.add_argument("--plugin", required=True)
+    parser.add_argument("--amasia", required=True)
     parser.add_argument("--kills", type=int, default=60)
     OPTIONS, rest = parser.parse_known_args()
     unittest.main(argv=[sys.argv[0], *rest])

@@ -2,7 +2,9 @@
 #include "devices/client/observe.hpp"
 
 #include <cerrno>
+#include <cstdlib>
 
+#include "devices/backends/registry.hpp"
 #include "devices/client/link.hpp"
 #include "os/os.hpp"
 
@@ -14,6 +16,16 @@ constexpr Nanos kAnswerLimit = 10 * base::kSecond;
 constexpr std::size_t kMostBytes = 64 * base::kMiB;
 
 }  // namespace
+
+std::vector<DeviceDescription> devices_here() {
+  const char* const wanted = std::getenv("AMASIA_DEVICES_BACKENDS");
+  const Backends backends = make_backends(wanted == nullptr ? "" : wanted);
+  std::vector<DeviceDescription> out;
+  for (const auto& backend : backends.all) {
+    out.insert(out.end(), backend->devices().begin(), backend->devices().end());
+  }
+  return out;
+}
 
 Observer::Observer(std::unique_ptr<Link> link) : link_(std::move(link)) {}
 Observer::~Observer() = default;

@@ -4,12 +4,18 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/base.hpp"
+#include "devices/ids.hpp"
 
 namespace amasia::devices {
 
 class Link;
+
+// The devices that a program started with this environment would have (AMASIA_DEVICES_BACKENDS), in
+// its order. Loads drivers; blocks while they look for hardware.
+std::vector<DeviceDescription> devices_here();
 
 class Observer {
  public:
