@@ -78,6 +78,8 @@ class Errands {
 
   void poll(module* of);
   bool polls(const module* of) const;
+  // Its last operation may have ended in a call, and not in the poll that would have noticed.
+  void forget(const module* of) { std::erase(polled_, of); }
   bool polls_any() const { return !polled_.empty(); }
 
  private:

@@ -40,6 +40,16 @@ class Echo : public module {
     });
     return value;
   }
+  // Ends in its call, though a poll was asked for.
+  future<void> at_once() {
+    promise<void> result;
+    future<void> value = result.get_future();
+    host_->call([this, result = std::move(result), held = host_->hold_scope()]() mutable {
+      host_->poll_me();
+      result.put();
+    });
+    return value;
+  }
   // Ready when a thread of its own has slept.
   future<void> from_elsewhere(std::chrono::milliseconds sleep) {
     promise<void> result;
@@ -105,6 +115,13 @@ TEST_P(Modules, AnswersFromEveryWorkerOnOneThread) {
   });
   EXPECT_EQ(sum.load(), 2000 * 1999 / 2);
   EXPECT_EQ(echo.wrong_thread, 0);
+}
+
+// The fixture detaches the module, which nobody may have polled since.
+TEST_P(Modules, MayBeDetachedAfterAnOperationThatACallHasEnded) {
+  for (int n = 0; n < 100; ++n) {
+    workers.run([&] { echo.at_once().get(); });
+  }
 }
 
 // A task that moves from worker to worker between its calls.
