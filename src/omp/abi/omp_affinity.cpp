@@ -68,11 +68,9 @@ std::size_t capture(char* buffer, std::size_t size, const char* format) {
 
 void display(const char* format) { real_display(filled(format).c_str()); }
 
-// Fortran's texts have a length and no end; what is left of a result is blank.
-std::string text_of(const char* text, std::size_t length) {
-  const std::string_view view(text, length);
-  return std::string(view.substr(0, view.find_last_not_of(' ') + 1));
-}
+// Fortran's texts have a length and no end. Blanks at the end count, as both runtimes have it; what
+// is left of a result is blank.
+std::string text_of(const char* text, std::size_t length) { return {text, length}; }
 
 void set_blank_padded(char* buffer, std::size_t size, const std::string& text) {
   const std::size_t used = std::min(size, text.size());
