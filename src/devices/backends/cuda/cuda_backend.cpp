@@ -64,7 +64,10 @@ std::unique_ptr<Backend> make_cuda_backend(ProgramCache& cache, std::string* why
   }
   int count = 0;
   std::vector<std::unique_ptr<cuda::Device>> devices;
-  driver.value()->DeviceGetCount(&count);
+  if (const auto error = driver.value()->DeviceGetCount(&count); error != cuda::kSuccess) {
+    *why = "CUDA does not count its devices: " + driver.value()->text_of(error);
+    return nullptr;
+  }
   for (int ordinal = 0; ordinal < count; ++ordinal) {
     auto device = cuda::Device::open(*driver.value(), ordinal);
     if (device) {
