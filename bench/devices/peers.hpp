@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -51,17 +52,17 @@ inline void choose_devices(const char* devices) {
 class SourceFile {
  public:
   SourceFile() {
-    const int descriptor = ::mkstemps(path_, 3);
+    const int descriptor = ::mkstemps(path_.data(), 3);
     if (descriptor < 0 || ::write(descriptor, kSource, std::strlen(kSource)) < 0) {
-      stop("the kernels", "cannot be written to /tmp");
+      stop("the kernels", "cannot be written to the folder for temporary files");
     }
     ::close(descriptor);
   }
-  ~SourceFile() { ::unlink(path_); }
-  char* path() { return path_; }
+  ~SourceFile() { ::unlink(path_.c_str()); }
+  char* path() { return path_.data(); }
 
  private:
-  char path_[40] = "/tmp/amasia-bench-XXXXXX.cl";
+  std::string path_ = (std::filesystem::temp_directory_path() / "amasia-bench-XXXXXX.cl").string();
 };
 
 class Amasia {

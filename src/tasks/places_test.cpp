@@ -20,11 +20,10 @@ namespace {
 class PlatformFile {
  public:
   explicit PlatformFile(const std::string& text) {
-    char name[] = "/tmp/amasia-places-XXXXXX";
-    const int made = ::mkstemp(name);
+    path = testing::TempDir() + "amasia-places-XXXXXX";
+    const int made = ::mkstemp(path.data());
     EXPECT_GE(made, 0);
     ::close(made);
-    path = name;
     std::ofstream(path) << text;
   }
   ~PlatformFile() { ::unlink(path.c_str()); }

@@ -114,7 +114,8 @@ TEST_P(Traces, AreOfAllTasksAndNestOnEachWorker) {
 }
 
 TEST(Trace, IsWrittenWhereTheVariableSays) {
-  const std::string path = "/tmp/amasia-trace-" + std::to_string(::getpid()) + "-%p.json";
+  const std::string path =
+      testing::TempDir() + "amasia-trace-" + std::to_string(::getpid()) + "-%p.json";
   ::setenv("AMASIA_TASKS_TRACE", path.c_str(), 1);
   {
     runtime workers({.workers = 2});

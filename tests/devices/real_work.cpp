@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -337,14 +338,14 @@ void load_kernels() {
     for (std::size_t at = 0; (at = text.find("REAL", at)) != std::string::npos;) {
       text.replace(at, 4, real);
     }
-    char path[] = "/tmp/amasia-real-work-XXXXXX";
-    const int descriptor = ::mkstemp(path);
+    std::string path = std::filesystem::temp_directory_path() / "amasia-real-work-XXXXXX";
+    const int descriptor = ::mkstemp(path.data());
     expect(::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()),
            "the kernels' file");
     ::close(descriptor);
     char none[] = "";
-    const int error = mcl_prg_load(path, none, MCL_PRG_SRC);
-    ::unlink(path);
+    const int error = mcl_prg_load(path.data(), none, MCL_PRG_SRC);
+    ::unlink(path.c_str());
     if (error == -MCL_ERR_INVPRG && std::strstr(mcl_reason(), "no device") != nullptr) {
       std::printf("skipped: %s\n", mcl_reason());
       std::exit(77);

@@ -19,13 +19,10 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Folder {
-  Folder() {
-    char name[] = "/tmp/amasia-cache-test-XXXXXX";
-    path = ::mkdtemp(name);
-  }
+  Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
   ~Folder() { fs::remove_all(path); }
   std::string programs() const { return path + "/programs"; }
-  std::string path;
+  std::string path = testing::TempDir() + "amasia-cache-test-XXXXXX";
 };
 
 ProgramKey key_of(std::string code, std::string options = "") {

@@ -1,30 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/daemon/snapshot.hpp"
 
-
 #include <fmt/format.h>
 
 #include <vector>
 
+#include "devices/trace/trace.hpp"
 #include "devices/wire/packets.hpp"
 
 namespace amasia::devices {
 namespace {
-
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 std::string device_text(std::size_t number, const DeviceState& device) {
   const DeviceDescription& about = device.description;
@@ -32,8 +17,8 @@ std::string device_text(std::size_t number, const DeviceState& device) {
       R"({{"device":{},"identity":{},"name":{},"vendor":{},"platform":{},"backend":{},)"
       R"("class":"{}","compute_units":{},"memory":{},"queue_depth":{},"clients":{},)"
       R"("running":{},"finished":{},"resident":{},"busy_ns":{}}})",
-      number, json_string(about.identity), json_string(about.name), json_string(about.vendor),
-      json_string(about.platform), json_string(about.backend), name_of(about.device_class),
+      number, json_text(about.identity), json_text(about.name), json_text(about.vendor),
+      json_text(about.platform), json_text(about.backend), name_of(about.device_class),
       about.compute_units, about.memory, about.queue_depth, device.clients, device.granted,
       device.finished, device.resident, device.busy);
 }
@@ -53,7 +38,7 @@ std::string client_text(ClientId id, const ClientState& client) {
   return fmt::format(R"({{"client":{},"process":{},"program":{},"queued":{},"running":{},)"
                      R"("finished":{},"failed":{},"resident":{},"devices":[{}],)"
                      R"("running_on":[{}]}})",
-                     id.value, client.process, json_string(client.program), client.queued,
+                     id.value, client.process, json_text(client.program), client.queued,
                      client.granted, client.finished, client.failed, client.resident, devices,
                      running);
 }
@@ -70,7 +55,7 @@ std::string snapshot_of(const DaemonState& state, Nanos now, std::int32_t proces
   }
   return fmt::format(R"({{"version":{},"process":{},"policy":{},"now_ns":{},"draining":{},)"
                      R"("devices":[{}],"clients":[{}]}})",
-                     kProtocolVersion, process, json_string(state.policy().name()), now,
+                     kProtocolVersion, process, json_text(state.policy().name()), now,
                      state.draining() ? "true" : "false", devices, clients);
 }
 

@@ -70,8 +70,8 @@ TEST_F(CudaCompiler, gives_its_log_for_a_program_that_does_not_build) {
 }
 
 TEST_F(CudaCompiler, compiles_once_for_each_device_and_then_reads_from_disk) {
-  char name[] = "/tmp/amasia-cuda-test-XXXXXX";
-  const std::string folder = ::mkdtemp(name);
+  std::string folder = testing::TempDir() + "amasia-cuda-test-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   {
     ProgramCache cache(folder + "/programs");
     Outcome outcome;

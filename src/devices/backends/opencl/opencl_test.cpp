@@ -22,8 +22,7 @@ using scenario::Bench;
 // One back end for all tests, as in a program: drivers take long to start.
 struct Opencl {
   Opencl() {
-    char name[] = "/tmp/amasia-opencl-test-XXXXXX";
-    folder = ::mkdtemp(name);
+    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
     cache = std::make_unique<ProgramCache>(folder + "/programs");
     backend = make_opencl_backend(*cache, &why);
     language.words = std::string("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n") +
@@ -34,7 +33,7 @@ struct Opencl {
     backend.reset();
     std::filesystem::remove_all(folder);
   }
-  std::string folder, why;
+  std::string folder = testing::TempDir() + "amasia-opencl-test-XXXXXX", why;
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<Backend> backend;
   scenario::Language language;
