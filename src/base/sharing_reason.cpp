@@ -85,7 +85,8 @@ std::string when_alone(const RegionStatistics& region) {
 }
 
 std::string when_elsewhere(const RegionStatistics& region) {
-  std::string text = fmt::format("on node {} only: {} a run", region.elsewhere_node.value_or(0),
+  std::string text = fmt::format("on node {} only{}: {} a run", region.elsewhere_node.value_or(0),
+                                 region.gathered ? ", with other regions" : "",
                                  duration_text(region.elsewhere.mean_ns()));
   if (region.elsewhere.runs == 0) text = "to move to another node by its next run";
   if (region.rule == Rule::kThreshold) {

@@ -82,6 +82,10 @@ TEST(SharingReason, ElsewhereHoldsItAgainstNodeZeroAndSharing) {
   EXPECT_EQ(sharing_reason(region),
             "on node 1 only: 3.2 ms a run, where node 0 alone would take 9.6 ms (predicted), and "
             "sharing 12.0 ms; 4.2 cache misses in 1000 instructions");
+  region.gathered = true;
+  EXPECT_EQ(sharing_reason(region).substr(0, 49),
+            "on node 1 only, with other regions: 3.2 ms a run,");
+  region.gathered = false;
   region.rule = RegionStatistics::Rule::kThreshold;
   region.misses_per_kilo = 0.5;
   EXPECT_EQ(sharing_reason(region),

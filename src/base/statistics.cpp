@@ -163,6 +163,7 @@ void append_region(std::string& out, const RegionStatistics& region) {
   append_outcome(out, "elsewhere", region.elsewhere);
   out += ",\"elsewhere_node\":";
   append_ratio(out, region.elsewhere_node);
+  fmt::format_to(Output(out), ",\"gathered\":{}", region.gathered);
   out += ",\"cache_misses_per_1000_instructions\":";
   append_ratio(out, region.misses_per_kilo);
   out += ",\"loops\":";

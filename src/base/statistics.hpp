@@ -154,6 +154,7 @@ struct RegionStatistics {
   RegionOutcome shared, alone;    // alone: because that was thought to be cheaper
   RegionOutcome elsewhere;        // on one other node: the same
   std::optional<std::uint32_t> elsewhere_node;  // which, the last time
+  bool gathered = false;          // elsewhere together with other regions, as decided for all
   // Last-level cache misses of 1000 instructions, of all nodes that counted; none: none did.
   std::optional<double> misses_per_kilo;
 

@@ -31,6 +31,7 @@ JobStatistics sample() {
   region.shared = {2, 20 * kMillisecond, 1, 9 * kMillisecond};
   region.elsewhere = {3, 7000, 0, 0};
   region.elsewhere_node = 1;
+  region.gathered = true;
   region.misses_per_kilo = 2.5;
   LoopStatistics loop;
   loop.site = "a.c:13 main";
@@ -84,7 +85,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"settled_ns\":9000000},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":3,\"elapsed_ns\":7000,\"settled_runs\":0,"
-            "\"settled_ns\":0},\"elsewhere_node\":1,"
+            "\"settled_ns\":0},\"elsewhere_node\":1,\"gathered\":true,"
             "\"cache_misses_per_1000_instructions\":2.5,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
             "\"schedule\":\"hetprobe-i\",\"form\":\"pool\",\"chunk\":4,\"runs\":2,"
@@ -104,7 +105,8 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
-            "\"elsewhere_node\":null,\"cache_misses_per_1000_instructions\":null,"
+            "\"elsewhere_node\":null,\"gathered\":false,"
+            "\"cache_misses_per_1000_instructions\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "base/base.hpp"
+#include "loops/common_node.hpp"
 #include "loops/dealer.hpp"
 #include "loops/pool.hpp"
 #include "loops/probe_cache.hpp"

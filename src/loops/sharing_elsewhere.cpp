@@ -107,10 +107,41 @@ void SharingModel::observe_elsewhere(Nanos elapsed) {
   }
   double& found = findings_.elsewhere;
   found = found > 0 ? found + kNewWeight * (std::min(time, kMostAtOnce * found) - found) : time;
+  if (gathered_) return;
   const bool may_doubt = runs_in_phase_ == 2 || runs_in_phase_ >= kRunsBeforeDoubt;
   if (may_doubt && found > kTolerance * alternative_) return come_back();
   spent_alone_ += time;
   if (spent_alone_ * kBudget >= cost_of_trying_ * patience_) start_over();
+}
+
+bool SharingModel::may_gather() const {
+  const bool settled = phase_ == Phase::kAlone || (phase_ == Phase::kElsewhere && !gathered_);
+  return settled && rule_ == Rule::kPrediction && may_move_ && divisible_;
+}
+
+double SharingModel::promise(std::size_t node, double here) const {
+  AMASIA_CHECK(node < node_count_, "it is one of the job's nodes");
+  if (here <= 0) here = findings_.alone;
+  if (node == 0) return here;
+  const double measured = alone_on(std::span(single_).first(node_count_), node, misses_per_kilo());
+  if (measured <= 0 || here <= 0 || single_[node].throughput <= 0) return measured;
+  return std::min(measured, here * single_[0].throughput / single_[node].throughput);
+}
+
+void SharingModel::gather_to(std::size_t node) {
+  AMASIA_CHECK(may_gather(), "it is one node's and could be another's");
+  if (phase_ == Phase::kElsewhere) powers_ = powers_before_;
+  move_to(node);
+  gathered_ = true;
+}
+
+void SharingModel::scatter() {
+  AMASIA_CHECK(gathered_, "it was gathered");
+  gathered_ = false;
+  powers_ = powers_before_;
+  ++version_;
+  spent_alone_ = 0;
+  enter(Phase::kAlone);
 }
 
 void SharingModel::come_back() {

@@ -27,7 +27,8 @@
 //   kShared     shared as long as it pays     kElsewhere, kAlone
 //   kAlone      on the origin                 kCold, now and then, as far as the loss is affordable
 //   kElsewhere  on one other node, as long    kShared or kAlone, whichever was better than it turns
-//               as that is better             out to be; kCold as above
+//               as that is better, or with    out to be; kCold as above
+//               others (common_node.hpp)
 #pragma once
 
 #include <array>
@@ -107,6 +108,23 @@ class SharingModel {
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
+  // For CommonNode, which decides for all regions together. Whether this one is one node's,
+  // by its own choice, and could be another's.
+  bool may_gather() const;
+  // What it would compute there at best, in ns, if the origin takes `here` (0: as predicted): by
+  // what the node did of it with its data just come, or by what its cores can do. 0: nothing tells.
+  double promise(std::size_t node, double here) const;
+  // From then on `node` does it, whatever it takes, until scatter(): then it is the origin's again.
+  void gather_to(std::size_t node);
+  void scatter();
+  bool is_gathered() const { return gathered_; }
+  // Finding out what is best: what it takes now says nothing about later executions.
+  bool is_unsettled() const {
+    return phase_ == Phase::kCold || phase_ == Phase::kWarm || phase_ == Phase::kTrial;
+  }
+  // What the last tries have lost against what was decided, in ns.
+  double cost_of_trying() const { return cost_of_trying_; }
+
   // Whether the next execution is to tell what sharing takes, so that counters are worth reading.
   bool probes() const { return phase_ == Phase::kCold || phase_ == Phase::kWarm; }
   // Of all executions that were counted; nullopt: none was.
@@ -169,6 +187,7 @@ class SharingModel {
   double cache_misses_ = 0, instructions_ = 0;
   bool may_move_ = false;
   bool divisible_ = false;  // powers() decided in the last shared execution who did how much
+  bool gathered_ = false;   // elsewhere, with others
   // While elsewhere: what to go back to, and what that took.
   double alternative_ = 0;
   bool alternative_is_shared_ = false;

@@ -25,7 +25,8 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
       settings_(std::move(settings)),
       team_(*this),
       board_(board),
-      bell_(board != nullptr ? board->bell() : own_bell_) {
+      bell_(board != nullptr ? board->bell() : own_bell_),
+      common_node_(fabric.node_count()) {
   AMASIA_CHECK(settings_.capacity.size() == fabric.node_count(), "every node has a capacity");
   for (const std::uint32_t threads : settings_.capacity) {
     AMASIA_CHECK(threads > 0, "every node has room for a thread");

@@ -21,12 +21,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
+#include "loops/loops.hpp"
 #include "machine/machine.hpp"
 #include "omp/local_runtime.hpp"
 #include "omp/long_wait.hpp"
@@ -265,6 +265,7 @@ class Node final : public fabric::Handler {
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
   RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
+  loops::CommonNode common_node_;        // under records_mutex_
 };
 
 template <typename Ready>

@@ -109,6 +109,7 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   region.runs = 15;
   region.elsewhere = {3, 30 * kMillisecond, 2, 20 * kMillisecond};
   region.elsewhere_node = 1;
+  region.gathered = true;
   region.misses_per_kilo = 2.5;
   region.per_node[1].misses_per_kilo = 0.75;
   const auto read = parse_statistics(to_json(job));
@@ -116,7 +117,8 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   const std::string text = explanation(read.value());
   const auto has = [&text](const char* part) { return text.find(part) != std::string::npos; };
   EXPECT_TRUE(has(": 9 shared, 2 on node 0 alone, 3 on another node, 1 for another reason\n"));
-  EXPECT_TRUE(has("  on node 1 only: 10.0 ms a run, where node 0 alone would take 26.9 ms"));
+  EXPECT_TRUE(has("  on node 1 only, with other regions: 10.0 ms a run, where node 0 "
+                  "alone would take 26.9 ms"));
   EXPECT_TRUE(has("; 2.5 cache misses in 1000 instructions"));
   EXPECT_TRUE(has("     CSR   misses of 1000\n"));
   EXPECT_TRUE(has("    1.00                -\n"));

@@ -220,6 +220,7 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
   region.read("charged_ns", out.charged_ns);
   region.read("fork_join_ns", out.fork_join_ns);
   region.read("tried_alone", out.tried_alone);
+  region.read("gathered", out.gathered);
   for (const auto& [key, outcome] : {std::pair{"shared", &out.shared}, {"alone", &out.alone},
                                      {"elsewhere", &out.elsewhere}}) {
     const Json* const found = region.find(key);

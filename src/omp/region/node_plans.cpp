@@ -236,7 +236,10 @@ void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, Region
 // had gone to other nodes with it. Under records_mutex_.
 void Node::charge_stall(Nanos& seen) {
   const Nanos stall = services_.thread_counters().stall_ns;
-  if (last_shared_ != nullptr && stall > seen) last_shared_->model->charge(stall - seen);
+  if (last_shared_ != nullptr && stall > seen) {
+    last_shared_->model->charge(stall - seen);
+    common_node_.charge(stall - seen);
+  }
   seen = stall;
 }
 
@@ -296,6 +299,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
     last_shared_ = &record;
   }
+  common_node_.note(*record.model, elapsed);
   log_decision(record, samples, elapsed);
   thread_context.stall_seen = services_.thread_counters().stall_ns;
 }
@@ -314,6 +318,7 @@ void Node::finish_single(const RegionPlan& plan) {
   if (plan.reason != SingleReason::kDearer) return;
   record.note_outcome(elapsed, RegionRecord::Way::kAlone);
   record.model->observe_alone(elapsed);
+  common_node_.note(*record.model, elapsed);
 }
 
 }  // namespace amasia::omp
