@@ -15,7 +15,6 @@ constexpr double kTolerance = 1.03;
 constexpr double kNewWeight = 0.5;
 // What a late execution may count more than the others, as one may take long for its own reasons.
 constexpr double kMostAtOnce = 1.25;
-constexpr std::uint32_t kRunsBeforeDoubt = 4;
 // Trying all nodes again may cost this part of the time.
 constexpr double kBudget = 0.01;
 constexpr std::uint32_t kMostVainMoves = 16;
@@ -108,8 +107,8 @@ void SharingModel::observe_elsewhere(Nanos elapsed) {
   double& found = findings_.elsewhere;
   found = found > 0 ? found + kNewWeight * (std::min(time, kMostAtOnce * found) - found) : time;
   if (gathered_) return;
-  const bool may_doubt = runs_in_phase_ == 2 || runs_in_phase_ >= kRunsBeforeDoubt;
-  if (may_doubt && found > kTolerance * alternative_) return come_back();
+  const bool in_vain = runs_in_phase_ == 2 && found > kTolerance * alternative_;
+  if (in_vain || has_lost(found, alternative_)) return come_back();
   spent_alone_ += time;
   if (spent_alone_ * kBudget >= cost_of_trying_ * patience_) start_over();
 }

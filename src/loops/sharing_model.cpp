@@ -15,15 +15,16 @@ constexpr double kSmallLoss = 200 * base::kMicrosecond;
 constexpr double kClearGain = 0.9, kClearLoss = 1.3;
 // A trial decides if executions are alike, so that one can be held against another.
 constexpr double kAlike = 0.2;
-// What a shared region may lose before it goes back; less is noise.
+// What is less dear than this is noise.
 constexpr double kTolerance = 1.03;
+// What may be lost before a region goes back, at least, in executions.
+constexpr double kLeastLoss = 1;
 // Shares are moved for an imbalance beyond this: data has settled where the shares are.
 constexpr double kImbalance = 1.03, kStriking = 1.3;
 constexpr std::uint32_t kLongestWindow = 32;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 constexpr std::uint32_t kTrialRuns = 2;
-constexpr std::uint32_t kRunsBeforeDoubt = 3;
 // Trying again may cost this part of the time.
 constexpr double kBudget = 0.01;
 constexpr std::uint32_t kRunsBeforeReturn = 64;
@@ -138,6 +139,7 @@ void SharingModel::note(const Judgement& now) {
 void SharingModel::enter(Phase phase) {
   phase_ = phase;
   runs_in_phase_ = 0;
+  lost_ = 0;
 }
 
 void SharingModel::go_alone() {
@@ -214,12 +216,18 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       decide_when_warm(nodes);
       break;
     default:
-      if (runs_in_phase_ >= kRunsBeforeDoubt && findings_.alone > 0 &&
-          findings_.shared > kTolerance * findings_.alone && !move_elsewhere()) {
+      if (findings_.alone > 0 && has_lost(findings_.shared, findings_.alone) && !move_elsewhere()) {
         go_alone();
       }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
+}
+
+// To try again will cost what it has cost before, so that much may be lost first: what takes longer
+// for a while only, as other programs run, is no reason to go.
+bool SharingModel::has_lost(double now, double otherwise) {
+  lost_ = std::max(0.0, lost_ + now - kTolerance * otherwise);
+  return lost_ > std::max(cost_of_trying_, kLeastLoss * otherwise);
 }
 
 void SharingModel::observe_alone(Nanos elapsed) {

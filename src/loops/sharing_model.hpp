@@ -143,6 +143,7 @@ class SharingModel {
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
+  bool has_lost(double now, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, bool cold);
   void apply_threshold(std::span<const RegionPart> nodes);
   void drop_useless(std::span<const RegionPart> nodes);
@@ -178,6 +179,7 @@ class SharingModel {
   double spread_ = 0;              // of these predictions, relative to their average
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
+  double lost_ = 0;            // in this phase against the next best; never below 0
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double spent_alone_ = 0;     // since then
   double patience_ = 1;        // doubled by every try in vain

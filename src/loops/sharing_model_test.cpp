@@ -192,11 +192,23 @@ TEST(SharingModel, GoesBackWhenSharingBecomesDear) {
   for (int i = 0; i < 10; ++i) region.run(model);
   EXPECT_EQ(model.phase(), Phase::kShared);
   region.settled_stall = 5 * kMs;
-  for (int i = 0; i < 10; ++i) region.run(model);
+  for (int i = 0; i < 20; ++i) region.run(model);
   EXPECT_EQ(model.phase(), Phase::kAlone);
   region.settled_stall = 0;
   for (int i = 0; i < 5000 && model.phase() != Phase::kShared; ++i) region.run(model);
   EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+// Another program takes a core now and then: three executions in a row take longer than alone.
+TEST(SharingModel, StaysSharedWhereOthersDisturbItForAWhile) {
+  Region region{{1 / kMs, 1 / kMs}, 2 * kMs, 0.6 * kMs, 0.05 * kMs};
+  SharingModel model = model_of(region);
+  for (int i = 0; i < 10; ++i) region.run(model);
+  for (int i = 0; i < 1000; ++i) {
+    ASSERT_EQ(model.phase(), Phase::kShared) << "execution " << i;
+    region.settled_stall = i % 25 < 3 ? 2 * kMs : 0.6 * kMs;
+    region.run(model);
+  }
 }
 
 TEST(SharingModel, ByThresholdFaultsDecide) {
