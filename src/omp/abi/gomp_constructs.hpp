@@ -36,26 +36,27 @@ bool next_chunk(ThreadFrame& frame, T* begin, T* end) {
   return true;
 }
 
-inline void begin_long(ThreadFrame& frame, long start, long end, long step,
-                       loops::ScheduleRequest schedule, const void* site) {
+// Loops that are handed out, of libgomp's two types of variable: the starts differ in `up`.
+inline void begin(ThreadFrame& frame, long start, long end, long step,
+                  loops::ScheduleRequest schedule, const void* site) {
   begin_loop(frame, loops::space_until(start, end, step), schedule,
              static_cast<std::uint64_t>(end), site);
 }
 
-inline void begin_ordered_long(ThreadFrame& frame, long start, long end, long step,
-                               loops::ScheduleRequest schedule, const void* site) {
+inline void begin_ordered(ThreadFrame& frame, long start, long end, long step,
+                          loops::ScheduleRequest schedule, const void* site) {
   begin_ordered_loop(frame, loops::space_until(start, end, step), schedule,
                      static_cast<std::uint64_t>(end), site);
 }
 
 using Ull = unsigned long long;
-inline void begin_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
-                      loops::ScheduleRequest schedule, const void* site) {
+inline void begin(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
+                  loops::ScheduleRequest schedule, const void* site) {
   begin_loop(frame, loops::space_until(start, end, up, step), schedule, end, site);
 }
 
-inline void begin_ordered_ull(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
-                              loops::ScheduleRequest schedule, const void* site) {
+inline void begin_ordered(ThreadFrame& frame, bool up, Ull start, Ull end, Ull step,
+                          loops::ScheduleRequest schedule, const void* site) {
   begin_ordered_loop(frame, loops::space_until(start, end, up, step), schedule, end, site);
 }
 
@@ -68,9 +69,10 @@ void begin_doacross(ThreadFrame& frame, unsigned dimensions, const T* counts,
   begin_doacross_loop(frame, lengths, schedule, site);
 }
 
-// A chunk size of `long`; libgomp takes anything below 1 as not given.
+// A chunk size; libgomp takes anything below 1 as not given.
 inline std::uint64_t chunk_of(long chunk) {
   return chunk > 0 ? static_cast<std::uint64_t>(chunk) : 0;
 }
+inline std::uint64_t chunk_of(Ull chunk) { return chunk; }
 
 }  // namespace amasia::omp::gomp

@@ -39,13 +39,7 @@ void enter_combined(ThreadFrame& frame, const Combined& combined) {
 }
 
 namespace {
-using Next = Real<bool(long*, long*)>;
-
-bool next_loop(Next& real, long* begin, long* end) {
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real(begin, end);
-  return next_chunk(*frame, begin, end);
-}
+using Variable = long;
 
 void leave_loop(ThreadFrame& frame) {
   if (frame.doacross != nullptr) frame.team->node().doacross()->end(frame);
@@ -55,156 +49,11 @@ void leave_loop(ThreadFrame& frame) {
 constinit Real<void()> real_end_nowait{"GOMP_loop_end_nowait"};
 }  // namespace
 
-#define AMASIA_LOOP_START(NAME, KIND)                                                           \
-  AMASIA_ENTRY bool GOMP_loop_##NAME##_start(long start, long end, long step, long chunk,       \
-                                             long* first, long* last) {                         \
-    static constinit Real<bool(long, long, long, long, long*, long*)> real{                     \
-        "GOMP_loop_" #NAME "_start"};                                                           \
-    ThreadFrame* const frame = current_frame();                                                 \
-    if (frame == nullptr) return real(start, end, step, chunk, first, last);                    \
-    begin_long(*frame, start, end, step,                                                        \
-               {loops::ScheduleKind::KIND, chunk_of(chunk), is_monotonic(#NAME)},               \
-               __builtin_return_address(0));                                                    \
-    return next_chunk(*frame, first, last);                                                     \
-  }
-AMASIA_LOOP_START(static, kStatic)
-AMASIA_LOOP_START(dynamic, kDynamic)
-AMASIA_LOOP_START(guided, kGuided)
-AMASIA_LOOP_START(nonmonotonic_dynamic, kDynamic)
-AMASIA_LOOP_START(nonmonotonic_guided, kGuided)
-
-#define AMASIA_LOOP_RUNTIME_START(NAME)                                                         \
-  AMASIA_ENTRY bool GOMP_loop_##NAME##_start(long start, long end, long step, long* first,      \
-                                             long* last) {                                      \
-    static constinit Real<bool(long, long, long, long*, long*)> real{                           \
-        "GOMP_loop_" #NAME "_start"};                                                           \
-    ThreadFrame* const frame = current_frame();                                                 \
-    if (frame == nullptr) return real(start, end, step, first, last);                           \
-    begin_long(*frame, start, end, step, runtime_schedule(is_monotonic(#NAME)),                 \
-               __builtin_return_address(0));                                                    \
-    return next_chunk(*frame, first, last);                                                     \
-  }
-AMASIA_LOOP_RUNTIME_START(runtime)
-AMASIA_LOOP_RUNTIME_START(nonmonotonic_runtime)
-AMASIA_LOOP_RUNTIME_START(maybe_nonmonotonic_runtime)
-
-#define AMASIA_LOOP_ORDERED_START(NAME, KIND)                                                   \
-  AMASIA_ENTRY bool GOMP_loop_ordered_##NAME##_start(long start, long end, long step,           \
-                                                     long chunk, long* first, long* last) {     \
-    static constinit Real<bool(long, long, long, long, long*, long*)> real{                     \
-        "GOMP_loop_ordered_" #NAME "_start"};                                                   \
-    ThreadFrame* const frame = current_frame();                                                 \
-    if (frame == nullptr) return real(start, end, step, chunk, first, last);                    \
-    begin_ordered_long(*frame, start, end, step, {loops::ScheduleKind::KIND, chunk_of(chunk)},  \
-                       __builtin_return_address(0));                                            \
-    return next_chunk(*frame, first, last);                                                     \
-  }
-AMASIA_LOOP_ORDERED_START(static, kStatic)
-AMASIA_LOOP_ORDERED_START(dynamic, kDynamic)
-AMASIA_LOOP_ORDERED_START(guided, kGuided)
-
-AMASIA_ENTRY bool GOMP_loop_ordered_runtime_start(long start, long end, long step, long* first,
-                                                  long* last) {
-  static constinit Real<bool(long, long, long, long*, long*)> real{
-      "GOMP_loop_ordered_runtime_start"};
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real(start, end, step, first, last);
-  begin_ordered_long(*frame, start, end, step, runtime_schedule(true),
-                     __builtin_return_address(0));
-  return next_chunk(*frame, first, last);
-}
-
-#define AMASIA_LOOP_DOACROSS_START(NAME, KIND)                                                  \
-  AMASIA_ENTRY bool GOMP_loop_doacross_##NAME##_start(unsigned dimensions, long* counts,        \
-                                                      long chunk, long* first, long* last) {    \
-    static constinit Real<bool(unsigned, long*, long, long*, long*)> real{                      \
-        "GOMP_loop_doacross_" #NAME "_start"};                                                  \
-    ThreadFrame* const frame = current_frame();                                                 \
-    if (frame == nullptr) return real(dimensions, counts, chunk, first, last);                  \
-    begin_doacross(*frame, dimensions, counts, {loops::ScheduleKind::KIND, chunk_of(chunk)},    \
-                   __builtin_return_address(0));                                                \
-    return next_chunk(*frame, first, last);                                                     \
-  }
-AMASIA_LOOP_DOACROSS_START(static, kStatic)
-AMASIA_LOOP_DOACROSS_START(dynamic, kDynamic)
-AMASIA_LOOP_DOACROSS_START(guided, kGuided)
-
-AMASIA_ENTRY bool GOMP_loop_doacross_runtime_start(unsigned dimensions, long* counts, long* first,
-                                                   long* last) {
-  static constinit Real<bool(unsigned, long*, long*, long*)> real{
-      "GOMP_loop_doacross_runtime_start"};
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real(dimensions, counts, first, last);
-  begin_doacross(*frame, dimensions, counts, runtime_schedule(true),
-                 __builtin_return_address(0));
-  return next_chunk(*frame, first, last);
-}
-
-// The starts of loops with task reductions or memory for the team (conditional lastprivate, scan).
-// With first == nullptr gcc deals out the iterations by itself.
-AMASIA_ENTRY bool GOMP_loop_start(long start, long end, long step, long schedule, long chunk,
-                                  long* first, long* last, std::uintptr_t* reductions,
-                                  void** memory) {
-  static constinit Real<bool(long, long, long, long, long, long*, long*, std::uintptr_t*, void**)>
-      real{"GOMP_loop_start"};
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) {
-    return real(start, end, step, schedule, chunk, first, last, reductions, memory);
-  }
-  begin_shared_state(*frame, reductions, memory);
-  if (first == nullptr) return true;
-  begin_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)),
-             __builtin_return_address(0));
-  return next_chunk(*frame, first, last);
-}
-
-AMASIA_ENTRY bool GOMP_loop_ordered_start(long start, long end, long step, long schedule,
-                                          long chunk, long* first, long* last,
-                                          std::uintptr_t* reductions, void** memory) {
-  static constinit Real<bool(long, long, long, long, long, long*, long*, std::uintptr_t*, void**)>
-      real{"GOMP_loop_ordered_start"};
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) {
-    return real(start, end, step, schedule, chunk, first, last, reductions, memory);
-  }
-  begin_shared_state(*frame, reductions, memory);
-  begin_ordered_long(*frame, start, end, step, schedule_of(schedule, chunk_of(chunk)),
-                     __builtin_return_address(0));
-  return next_chunk(*frame, first, last);
-}
-
-AMASIA_ENTRY bool GOMP_loop_doacross_start(unsigned dimensions, long* counts, long schedule,
-                                           long chunk, long* first, long* last,
-                                           std::uintptr_t* reductions, void** memory) {
-  static constinit Real<bool(unsigned, long*, long, long, long*, long*, std::uintptr_t*, void**)>
-      real{"GOMP_loop_doacross_start"};
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) {
-    return real(dimensions, counts, schedule, chunk, first, last, reductions, memory);
-  }
-  begin_shared_state(*frame, reductions, memory);
-  begin_doacross(*frame, dimensions, counts, schedule_of(schedule, chunk_of(chunk)),
-                 __builtin_return_address(0));
-  return next_chunk(*frame, first, last);
-}
-
-#define AMASIA_LOOP_NEXT(NAME)                                        \
-  AMASIA_ENTRY bool GOMP_loop_##NAME##_next(long* first, long* last) { \
-    static constinit Next real{"GOMP_loop_" #NAME "_next"};           \
-    return next_loop(real, first, last);                              \
-  }
-AMASIA_LOOP_NEXT(static)
-AMASIA_LOOP_NEXT(dynamic)
-AMASIA_LOOP_NEXT(guided)
-AMASIA_LOOP_NEXT(runtime)
-AMASIA_LOOP_NEXT(nonmonotonic_dynamic)
-AMASIA_LOOP_NEXT(nonmonotonic_guided)
-AMASIA_LOOP_NEXT(nonmonotonic_runtime)
-AMASIA_LOOP_NEXT(maybe_nonmonotonic_runtime)
-AMASIA_LOOP_NEXT(ordered_static)
-AMASIA_LOOP_NEXT(ordered_dynamic)
-AMASIA_LOOP_NEXT(ordered_guided)
-AMASIA_LOOP_NEXT(ordered_runtime)
+#define AMASIA_LOOP(NAME) GOMP_loop_##NAME
+#define AMASIA_UP_TYPE
+#define AMASIA_UP_PARAMETER
+#define AMASIA_UP
+#include "omp/abi/gomp_loop_entries.inc"
 
 AMASIA_ENTRY void GOMP_loop_end() {
   static constinit Real<void()> real{"GOMP_loop_end"};
