@@ -10,6 +10,9 @@ namespace {
 // A node has to promise so much of what is best otherwise: its data have to move first, and what
 // serial code takes back from it is not known. Less, where it has kept its promise before.
 constexpr double kWorthMoving = 0.9, kWorthMovingAgain = 0.97;
+// Much more, of a node that is not known to be faster: the promise rests on one execution or two,
+// in which the origin may have been disturbed.
+constexpr double kWorthMovingUnknown = 0.5, kFaster = 1.1;
 // It goes back for more than noise.
 constexpr double kTolerance = 1.03;
 constexpr double kNewWeight = 0.5;
@@ -63,6 +66,8 @@ bool SharingModel::move_elsewhere() {
     const double time = known ? findings_.elsewhere : alone + rest;
     const double worth = known ? kWorthMovingAgain : kWorthMoving;
     if (alone <= 0 || time >= std::min(least, worth * best)) continue;
+    const bool is_faster = single_[i].throughput > kFaster * single_[0].throughput;
+    if (!known && !is_faster && time >= kWorthMovingUnknown * best) continue;
     least = time;
     chosen = i;
   }

@@ -227,8 +227,14 @@ TEST(SharingModel, ByThresholdFaultsDecide) {
   }
 }
 
+// Speeds are known as from a calibration: those that differ by less than 1.5 pass for alike.
 SharingModel movable_model_of(const Region& region) {
-  SharingModel model = model_of(region);
+  std::vector<double> powers;
+  for (const double speed : region.speeds) {
+    const double ratio = speed / region.speeds[0];
+    powers.push_back(ratio > 1 / 1.5 && ratio < 1.5 ? 1 : ratio);
+  }
+  SharingModel model(powers);
   model.allow_elsewhere();
   return model;
 }
@@ -247,6 +253,17 @@ TEST(SharingModel, MovesToAFasterNodeWhatDoesNotPayToShare) {
   SharingModel fixed = model_of(same);
   for (int i = 0; i < 4; ++i) same.run(fixed);
   EXPECT_EQ(fixed.phase(), Phase::kAlone);
+}
+
+// The origin was disturbed when the region was shared to find out.
+TEST(SharingModel, DoesNotMoveBetweenNodesOfOneSpeedForAMoment) {
+  Region region{{1 / kMs, 1 / kMs}, 0.5 * kMs, 30 * kMs, 0.01 * kMs};
+  SharingModel model = movable_model_of(region);
+  for (int i = 0; i < 50; ++i) {
+    region.speeds[0] = i < 2 ? 0.6 / kMs : 1 / kMs;
+    region.run(model);
+    ASSERT_NE(model.phase(), Phase::kElsewhere) << "execution " << i;
+  }
 }
 
 TEST(SharingModel, ChoosesTheFastestOfSeveralNodes) {
@@ -415,10 +432,10 @@ TEST(SharingModel, IsCloseToTheBestNodeOnRandomMachines) {
     worst = std::max(worst, ratio);
     sum += ratio;
     staying += region.ideal() / region.ideal_anywhere();
-    ASSERT_LT(ratio, 1.25) << "seed " << seed << " phase " << name_of(model.phase());
+    ASSERT_LT(ratio, 1.5) << "seed " << seed << " phase " << name_of(model.phase());
   }
   // Deterministic; pinned a little above what was seen.
-  EXPECT_LT(sum / kCases, 1.02);
+  EXPECT_LT(sum / kCases, 1.025);
   EXPECT_GT(staying / kCases, 1.05) << "there was something to gain";
   std::printf("distance to the best: mean %.4f, worst %.4f; of one that never moves: mean %.4f\n",
               sum / kCases, worst, staying / kCases);
