@@ -24,6 +24,12 @@ struct Sight {
   const Estimates& estimates;
   const BusyUntil& busy;
   Nanos now = 0;
+
+  bool fits(const TaskDescription& task, DeviceId device) const {
+    return ledger.fits(task, device, ledger.takes_brief(device)
+                                         ? estimates.run(task, device).value_or(0)
+                                         : Nanos{0});
+  }
 };
 
 class Chooser {

@@ -43,7 +43,8 @@ class Distances {
 };
 
 std::unique_ptr<Policy> made(const std::string& name) {
-  auto out = make_policy(name, "");
+  // In the depth that the bounds are computed for.
+  auto out = make_policy(name, "ahead-us=0");
   EXPECT_TRUE(out.ok());
   return std::move(out).value();
 }

@@ -65,7 +65,7 @@ ClientUse& Ledger::client_use(ClientId id) {
 void Ledger::update_open(DeviceId id) {
   const DeviceUse& device = devices_[id.value];
   const bool elements = device.in_flight < kOverlap || device.elements < device.terms.elements;
-  const bool open = device.in_flight < device.terms.depth && elements;
+  const bool open = (device.in_flight < device.terms.depth && elements) || takes_brief(id);
   open_ = open ? open_ | set_of(id) : open_ & ~set_of(id);
 }
 
@@ -98,13 +98,22 @@ bool Ledger::within_quota(ClientId id) const {
   return client == nullptr || client->in_flight < client->terms.in_flight_max;
 }
 
-bool Ledger::fits(const TaskDescription& task, DeviceId id) const {
+bool Ledger::takes_brief(DeviceId id) const {
+  const DeviceUse& device = devices_[id.value];
+  return device.in_flight > 0 && device.brief == device.in_flight &&
+         device.in_flight < kAheadMost && device.ahead < device.terms.ahead;
+}
+
+bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) const {
   if (!contains(open_, id)) return false;
   const DeviceUse& device = devices_[id.value];
-  if (device.in_flight >= kOverlap &&
-      device.elements + elements_of(task, device.terms) > device.terms.elements) {
-    return false;
-  }
+  const bool in_depth = device.in_flight < device.terms.depth;
+  const bool has_elements =
+      device.in_flight < kOverlap ||
+      device.elements + elements_of(task, device.terms) <= device.terms.elements;
+  const bool ahead = takes_brief(id) && is_brief(expected, device.terms) &&
+                     device.ahead + expected <= device.terms.ahead;
+  if (!(in_depth && has_elements) && !ahead) return false;
   const Bytes more = unpinned_of(task, device);
   if (more > device.terms.memory - device.pinned) return false;
   const ClientUse* client = this->client(task.key.client);
@@ -175,14 +184,18 @@ void Ledger::write(BufferKey buffer, DeviceId id) {
   }
 }
 
-void Ledger::start(const TaskDescription& task, DeviceId id) {
-  AMASIA_CHECK(fits(task, id), "a task starts only where it fits");
+void Ledger::start(const TaskDescription& task, DeviceId id, Nanos expected) {
+  AMASIA_CHECK(fits(task, id, expected), "a task starts only where it fits");
   ++step_;
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);
   ++device.in_flight;
   ++client.in_flight;
   device.elements += elements_of(task, device.terms);
+  if (is_brief(expected, device.terms)) {
+    ++device.brief;
+    device.ahead += expected;
+  }
   device.used += task.temporary;
   device.pinned += task.temporary;
   client.used[id.value] += task.temporary;
@@ -203,13 +216,18 @@ void Ledger::start(const TaskDescription& task, DeviceId id) {
   AMASIA_CHECK(device.used <= device.terms.memory, "evictions made room before the start");
 }
 
-void Ledger::finish(const TaskDescription& task, DeviceId id) {
+void Ledger::finish(const TaskDescription& task, DeviceId id, Nanos expected) {
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);
   AMASIA_CHECK(device.in_flight > 0 && client.in_flight > 0, "the task is in flight");
   --device.in_flight;
   --client.in_flight;
   device.elements -= elements_of(task, device.terms);
+  if (is_brief(expected, device.terms)) {
+    AMASIA_CHECK(device.brief > 0 && device.ahead >= expected, "it was started as a brief one");
+    --device.brief;
+    device.ahead -= expected;
+  }
   device.used -= task.temporary;
   device.pinned -= task.temporary;
   client.used[id.value] -= task.temporary;
@@ -232,8 +250,8 @@ void Ledger::bring(const TaskDescription& task, DeviceId id) {
   }
 }
 
-void Ledger::withdraw(const TaskDescription& task, DeviceId id) {
-  finish(task, id);
+void Ledger::withdraw(const TaskDescription& task, DeviceId id, Nanos expected) {
+  finish(task, id, expected);
   DeviceUse& device = devices_[id.value];
   for (const TaskArgument& argument : task.resident) {
     const auto copy = device.copies.find(key_of(task, argument));
@@ -291,7 +309,14 @@ bool Ledger::is_valid() const {
     // Temporaries are what is left over on both sides, and the same on both.
     if (device.used < copies || device.used - copies != device.pinned - pinned) return false;
     if (device.used != of_clients[i]) return false;
-    if (device.used > device.terms.memory || device.in_flight > device.terms.depth) return false;
+    if (device.used > device.terms.memory || device.brief > device.in_flight) return false;
+    if (device.in_flight > device.terms.depth &&
+        (device.brief != device.in_flight || device.in_flight > kAheadMost ||
+         device.ahead > std::max<Nanos>(device.terms.ahead,
+                                        device.terms.ahead / 4 * device.terms.depth))) {
+      return false;
+    }
+    if (device.ahead < 0 || (device.brief == 0) != (device.ahead == 0)) return false;
     if (device.in_flight == 0 && (device.elements != 0 || device.pinned != 0)) return false;
   }
   return true;

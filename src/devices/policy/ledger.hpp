@@ -6,6 +6,7 @@
 //   pinned   = temporaries of the tasks in flight + bytes of the copies with pins > 0
 //   used     = temporaries of the tasks in flight + bytes of all copies  (pinned <= used <= memory)
 //   elements = sum of the elements of the tasks in flight
+//   ahead    = sum of what the brief ones of them are expected to take  (brief <= in_flight)
 // A task fits when `pinned` with all it uses would be at most the memory: what is not pinned can
 // go.
 #pragma once
@@ -45,6 +46,8 @@ struct DeviceUse {
   DeviceTerms terms;
   std::uint32_t in_flight = 0;
   std::uint64_t elements = 0;
+  std::uint32_t brief = 0;
+  Nanos ahead = 0;
   Bytes used = 0, pinned = 0;
   double evicted_credit = 0;  // for the eviction policy: the credit of what went last
   Copies copies;
@@ -69,13 +72,16 @@ class Ledger {
   const DeviceUse& device(DeviceId id) const { return devices_[id.value]; }
   const ClientUse* client(ClientId id) const;  // nullptr: not known
 
-  // Devices with room for one more task of one element, whatever its memory.
+  // Devices with room for one more task of one element, or a brief one, whatever its memory.
   DeviceSet open() const { return open_; }
   // On which devices the task could ever run: alone on the device, within its client's quota. The
   // other questions are asked of these devices only.
   DeviceSet possible(const TaskDescription& task) const;
-  // Whether it can start now. Evictions may have to make room.
-  bool fits(const TaskDescription& task, DeviceId device) const;
+  // Whether it can start now. Evictions may have to make room. `expected`: what its kernel takes
+  // there, 0: not known; it matters only where takes_brief().
+  bool fits(const TaskDescription& task, DeviceId device, Nanos expected = 0) const;
+  // All that is in flight there is brief, and is not too much yet.
+  bool takes_brief(DeviceId device) const;
   // Whether the client may have one more task in flight.
   bool within_quota(ClientId client) const;
   // What has to be copied there before the task can run; what of its input is there.
@@ -90,13 +96,13 @@ class Ledger {
   // Whether the task takes memory there that is not in use already.
   bool takes_memory(const TaskDescription& task, DeviceId device) const;
 
-  // The task must fit, and what it needs be free.
-  void start(const TaskDescription& task, DeviceId device);
+  // The task must fit, and what it needs be free. The end is told with the same `expected`.
+  void start(const TaskDescription& task, DeviceId device, Nanos expected = 0);
   // It was granted: its buffers are there.
   void bring(const TaskDescription& task, DeviceId device);
-  void finish(const TaskDescription& task, DeviceId device);
+  void finish(const TaskDescription& task, DeviceId device, Nanos expected = 0);
   // It was started and not granted: what only it would have brought is not there.
-  void withdraw(const TaskDescription& task, DeviceId device);
+  void withdraw(const TaskDescription& task, DeviceId device, Nanos expected = 0);
   // A copy that came to be without a task, or is known already.
   void place(BufferKey buffer, DeviceId device, Bytes size);
   // The copy goes, at once or with its last pin. One that is not there is no fault.

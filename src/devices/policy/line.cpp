@@ -104,7 +104,7 @@ bool Line::consider(Waiting& waiting, DeviceSet possible, Round& round) {
   DeviceSet fitting = 0;
   for (DeviceSet rest = usable & ledger.open(); rest != 0; rest &= rest - 1) {
     const DeviceId id(static_cast<std::uint16_t>(std::countr_zero(rest)));
-    if (ledger.fits(waiting.task, id)) fitting |= set_of(id);
+    if (round.sight.fits(waiting.task, id)) fitting |= set_of(id);
   }
   if (fitting == 0) {
     if (order_.reserves && !waiting.reserved && ledger.within_quota(waiting.task.key.client)) {

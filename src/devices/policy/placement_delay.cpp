@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <bit>
+#include <limits>
 
 #include "devices/policy/placement.hpp"
 
@@ -32,7 +33,7 @@ class Hybrid final : public PlacementPolicy {
       Nanos until = -1;
       if (still_waits(question, *home, until)) return {std::nullopt, until};
     }
-    double least = 2;
+    double least = std::numeric_limits<double>::infinity();
     DeviceSet best = 0;
     for (DeviceSet rest = question.fitting; rest != 0; rest &= rest - 1) {
       const DeviceId id(static_cast<std::uint16_t>(std::countr_zero(rest)));

@@ -91,7 +91,7 @@ class PluginChooser final : public Chooser {
     if (found == nullptr) return 0;
     const Ledger& ledger = question.sight.ledger;
     const bool can = contains(ledger.possible(*found), id_of(device));
-    return can && ledger.fits(*found, id_of(device)) ? 1 : 0;
+    return can && question.sight.fits(*found, id_of(device)) ? 1 : 0;
   }
   static std::uint64_t missing_bytes(const void* context, std::uint32_t client, std::uint64_t task,
                                      std::uint32_t device) {

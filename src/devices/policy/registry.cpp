@@ -33,6 +33,7 @@ struct Parts {
 struct Settings {
   LineSettings line;
   ClientTerms quota;
+  Nanos ahead = 500 * base::kMicrosecond;
 };
 
 template <typename Entries, typename Part>
@@ -105,11 +106,13 @@ struct SettingLine {
   bool bytes;
   void (*set)(Settings&, double);
 };
-constexpr std::array<SettingLine, 4> kSettings = {{
+constexpr std::array<SettingLine, 5> kSettings = {{
     {"ageing-ms", "milliseconds that weigh as much as one step of priority", 0.001, 1e9, false,
      [](Settings& s, double v) { s.line.ageing = static_cast<Nanos>(v * 1e6); }},
     {"overtakes", "how often a task may be passed over before it gets a device", 0, 1e9, false,
      [](Settings& s, double v) { s.line.overtakes_max = static_cast<std::uint32_t>(v); }},
+    {"ahead-us", "microseconds of brief tasks that a device is given ahead", 0, 1e6, false,
+     [](Settings& s, double v) { s.ahead = static_cast<Nanos>(v * 1e3); }},
     {"quota-tasks", "tasks of a client in flight", 1, 1e9, false,
      [](Settings& s, double v) { s.quota.in_flight_max = static_cast<std::uint32_t>(v); }},
     {"quota-memory", "bytes of a client on a device; K, M, G", 1, 1e18, true,
@@ -188,6 +191,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_v
   out.chooser = policy::line_of(parts.value(), read.value());
   out.eviction = parts.value().eviction;
   out.quota = read.value().quota;
+  out.ahead = read.value().ahead;
   return std::unique_ptr<Policy>(std::make_unique<policy::Scheduler>(std::move(out)));
 }
 
@@ -205,6 +209,7 @@ Result<std::unique_ptr<Policy>> make_policy_of(const amasia_device_policy& plugi
   out.chooser = std::move(chooser).value();
   out.eviction = parts.value().eviction;
   out.quota = read.value().quota;
+  out.ahead = read.value().ahead;
   out.reserve = policy::line_of({}, read.value());
   return std::unique_ptr<Policy>(std::make_unique<policy::Scheduler>(std::move(out)));
 }

@@ -38,7 +38,8 @@ void Scheduler::remove_client(ClientId client) {
 void Scheduler::add_device(DeviceId device, const DeviceDescription& description) {
   AMASIA_CHECK(device.value == ledger_.devices(),
                "devices are added in the order of their numbers");
-  const DeviceTerms terms = terms_of(description);
+  DeviceTerms terms = terms_of(description);
+  terms.ahead = parts_.ahead;
   ledger_.add_device(terms);
   estimates_.add_device(terms);
   leaving_.emplace_back();
@@ -102,11 +103,16 @@ void Scheduler::put(TaskDescription task) {
   queued_.emplace(key, std::move(queued));
 }
 
+Nanos Scheduler::expected(const TaskDescription& task, DeviceId device) const {
+  return estimates_.run(task, device).value_or(0);
+}
+
 bool Scheduler::allowed(const Choice& choice) const {
   const auto task = queued_.find(choice.task);
   return task != queued_.end() && choice.device.value < ledger_.devices() &&
          contains(ledger_.possible(task->second.task), choice.device) &&
-         ledger_.fits(task->second.task, choice.device);
+         ledger_.fits(task->second.task, choice.device,
+                      expected(task->second.task, choice.device));
 }
 
 // A plug-in may be wrong; the tasks in its line still have to run.
@@ -177,7 +183,8 @@ Decision Scheduler::start(const Choice& choice, Nanos now) {
     flight.waits_for = leaving_[id.value].size();
   }
   flight.missing = ledger_.missing(task, id);
-  ledger_.start(task, id);
+  flight.expected = expected(task, id);
+  ledger_.start(task, id, flight.expected);
   for (const TaskArgument& argument : task.resident) {
     DeviceUse& device = ledger_.device_for_eviction(id);
     Copy& copy = device.copies.at({task.key.client, argument.buffer});
@@ -216,9 +223,9 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
   Flight flight = std::move(found->second);
   flights_.erase(found);
   if (flight.granted) {
-    ledger_.finish(flight.task, flight.device);
+    ledger_.finish(flight.task, flight.device, flight.expected);
   } else {
-    ledger_.withdraw(flight.task, flight.device);
+    ledger_.withdraw(flight.task, flight.device, flight.expected);
   }
   Nanos& busy = busy_[flight.device.value];
   // It took something else than was thought; and a device with nothing in flight is not busy.

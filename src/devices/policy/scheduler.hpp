@@ -29,6 +29,7 @@ class Scheduler final : public Policy {
     std::unique_ptr<Chooser> chooser;
     const EvictionPolicy* eviction = nullptr;
     ClientTerms quota;  // of every client; the weight is given with the client
+    Nanos ahead = 0;    // of every device
     // Takes over from a chooser that breaks the rules; may be null for one of our own.
     std::unique_ptr<Chooser> reserve;
   };
@@ -60,6 +61,7 @@ class Scheduler final : public Policy {
     DeviceId device;
     Bytes missing = 0;
     Nanos busy = 0;  // what it added to its device
+    Nanos expected = 0;  // what its kernel was thought to take; 0: not known
     bool granted = false;
     std::size_t waits_for = 0;  // copies that leave its device
   };
@@ -69,6 +71,7 @@ class Scheduler final : public Policy {
   };
 
   Decision start(const Choice& choice, Nanos now);
+  Nanos expected(const TaskDescription& task, DeviceId device) const;
   Grant grant(Flight& flight);
   void land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator flight, const TaskEnd& end);
   void gone(DeviceId device, std::vector<Leaving>::iterator leaving);

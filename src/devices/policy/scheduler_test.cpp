@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <utility>
 
 #include "devices/policy/virtual_node.hpp"
 
@@ -19,8 +20,10 @@ using simulation::VirtualNode;
 using simulation::VirtualTask;
 using simulation::Workload;
 
-std::unique_ptr<Policy> made(std::string_view name, std::string_view settings = "") {
-  auto out = make_policy(name, settings);
+// The tasks of these tests are all brief; only some let devices run ahead with them.
+std::unique_ptr<Policy> made(std::string_view name, std::string_view settings = "",
+                             bool runs_ahead = false) {
+  auto out = make_policy(name, fmt::format("{},ahead-us={}", settings, runs_ahead ? 500 : 0));
   EXPECT_TRUE(out.ok()) << (out.ok() ? "" : out.error().message);
   return std::move(out).value();
 }
@@ -94,8 +97,10 @@ TEST(Scheduler, KeepsToTheRulesInAllCombinations) {
   for (const std::string& name : all_combinations()) {
     for (std::uint32_t seed = 0; seed < 12; ++seed) {
       const RandomCase random = random_case(seed);
-      const auto policy = made(name, "overtakes=5");
+      const bool runs_ahead = seed % 2 == 0;
+      const auto policy = made(name, "overtakes=5", runs_ahead);
       VirtualNode node(random.devices, *policy);
+      node.runs_ahead = runs_ahead;
       for (int again = 0; again < 2; ++again) {
         const Outcome outcome = node.run(random.work);
         ASSERT_EQ(outcome.violation, "") << name << ", seed " << seed;
@@ -127,7 +132,8 @@ TEST(Scheduler, KeepsQuotas) {
 class ClientStorm {
  public:
   explicit ClientStorm(std::uint32_t seed)
-      : random_(seed), policy_(made(seed % 2 == 0 ? "" : "hybrid+cost+priority")) {
+      : random_(seed),
+        policy_(made(seed % 2 == 0 ? "" : "hybrid+cost+priority", "", seed % 3 == 0)) {
     for (std::uint16_t i = 0; i < 3; ++i) {
       DeviceDescription device;
       device.memory = 1000;
@@ -275,6 +281,68 @@ TEST(Order, PriorityWithAgeingIsTheNaiveRule) {
       }
     }
   }
+}
+
+// The device has a depth of 4; what takes 20 us is brief, what takes 200 us is not, and what was
+// never measured is not.
+class RunsAhead : public ::testing::Test {
+ protected:
+  RunsAhead() : policy_(made("", "", true)) {
+    DeviceDescription device;
+    device.queue_depth = 4;
+    device.compute_units = 2;
+    policy_->add_device(DeviceId(0), device);
+    policy_->add_client(ClientId(1), 1);
+  }
+  // Ends all that runs, after `run_time`; says how many tasks were granted in its place.
+  std::size_t turn(Nanos run_time) {
+    for (const TaskKey key : std::exchange(granted_, {})) {
+      policy_->finish({key, DeviceId(0), true, run_time, 0, run_time + 1000});
+    }
+    return grant();
+  }
+  std::size_t grant() {
+    for (Decision next = policy_->next(++now_); next.grant; next = policy_->next(++now_)) {
+      granted_.push_back(next.grant->task);
+      EXPECT_TRUE(dynamic_cast<const Scheduler&>(*policy_).ledger().is_valid());
+    }
+    return granted_.size();
+  }
+  void put(std::uint64_t kernel, int count) {
+    for (int i = 0; i < count; ++i) {
+      TaskDescription task;
+      task.key = {ClientId(1), ++number_};
+      task.allowed = 1;
+      task.kernel = kernel;
+      task.work_items = 2;
+      policy_->put(std::move(task));
+    }
+  }
+  std::unique_ptr<Policy> policy_;
+  std::vector<TaskKey> granted_;
+  std::uint64_t number_ = 0;
+  Nanos now_ = 0;
+};
+
+TEST_F(RunsAhead, WithBriefTasksUpToTheirTimeTogether) {
+  put(1, 400);
+  EXPECT_EQ(grant(), 2U) << "not measured yet: each takes both elements";
+  EXPECT_EQ(turn(20'000), 500U / 20) << "500 us of them";
+  EXPECT_EQ(turn(20'000), 500U / 20);
+  EXPECT_EQ(turn(1'000), std::size_t{kAheadMost}) << "at most so many";
+}
+
+TEST_F(RunsAhead, NotWithLongOnes) {
+  put(2, 40);
+  EXPECT_EQ(grant(), 2U);
+  EXPECT_EQ(turn(200'000), 2U);
+  put(1, 1);
+  while (turn(200'000) == 2U) continue;
+  EXPECT_EQ(turn(20'000), 0U);
+  // Brief ones are known now. A long one in flight bounds them: who comes next is not held up.
+  put(2, 1);
+  put(1, 40);
+  EXPECT_EQ(grant(), 2U);
 }
 
 // A task that needs all of the memory, among many that need a tenth.
@@ -434,8 +502,8 @@ TEST(Policy, NamesAndSettingsAreRefusedWithASentence) {
   const auto unknown = make_policy("", "speed=1");
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().message,
-            "'speed' is not a setting of policies; there are: ageing-ms, overtakes, quota-tasks, "
-            "quota-memory");
+            "'speed' is not a setting of policies; there are: ageing-ms, overtakes, ahead-us, "
+            "quota-tasks, quota-memory");
   EXPECT_EQ(made("cost,priority")->name(), "priority+two-level+cost+fair");
 }
 

@@ -20,6 +20,10 @@ struct DeviceTerms {
   // How many tasks may be in flight, > 0. Two always may, whatever elements they ask for, so that
   // one's copies overlap with the other's run.
   std::uint32_t depth = 2;
+  // A device that has only brief tasks in flight takes more of them than its depth and its elements
+  // allow, so that it need not wait for the daemon after each: until what they take together is
+  // this long. Brief: known to take at most a quarter of it. 0: none.
+  Nanos ahead = 0;
   // Until copies were measured: how long one takes beyond its bytes, and bytes per second.
   Nanos copy_latency = 10 * base::kMicrosecond;
   double copy_bytes_per_s = 10e9;
@@ -53,6 +57,13 @@ inline std::uint64_t elements_of(const TaskDescription& task, const DeviceTerms&
 inline double share_of(const TaskDescription& task, const DeviceTerms& device) {
   const double elements = static_cast<double>(elements_of(task, device));
   return std::max(elements / static_cast<double>(device.elements), 1.0 / device.depth);
+}
+
+// Tasks that a device may have in flight where they are brief.
+inline constexpr std::uint32_t kAheadMost = 64;
+// `expected`: what the kernel takes on that device, 0 where that is not known.
+inline bool is_brief(Nanos expected, const DeviceTerms& device) {
+  return expected > 0 && expected <= device.ahead / 4;
 }
 
 // What a client may have.

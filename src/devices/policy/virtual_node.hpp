@@ -72,6 +72,7 @@ class VirtualNode {
 
   // Quotas that the policy was made with, to be checked.
   std::uint32_t in_flight_max = UINT32_MAX;
+  bool runs_ahead = false;  // brief tasks may be in flight beyond a device's depth
   Bytes client_bytes_max = UINT64_MAX;
   Nanos eviction_ns = 20 * base::kMicrosecond;
 
@@ -218,7 +219,8 @@ class VirtualNode {
     }
     State& state = state_[d];
     const Bytes copied = bring(i, state, d);
-    if (++state.in_flight > std::max(1U, devices_[d].description.queue_depth)) {
+    const std::uint32_t depth = std::max(1U, devices_[d].description.queue_depth);
+    if (++state.in_flight > (runs_ahead ? std::max(depth, kAheadMost) : depth)) {
       fail(fmt::format("device {} has {} tasks in flight", d, state.in_flight));
     }
     if (++in_flight_[from.client] > in_flight_max) {
