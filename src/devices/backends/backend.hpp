@@ -147,6 +147,12 @@ class Backend {
   virtual std::unique_ptr<DeviceBuffer> allocate(LocalDevice device, Bytes size, void* host,
                                                  Outcome* outcome) = 0;
 
+  // Whether submit() to the device may run whole kernels before it returns: several threads should
+  // then submit to several such devices.
+  virtual bool runs_in_caller(LocalDevice device) const {
+    static_cast<void>(device);
+    return false;
+  }
   // Begins the work and returns; `completion` is told of the end, or of what is wrong. All that
   // `work` points to stays until then. May run a short kernel to its end before it returns.
   virtual void submit(const Work& work, Completion& completion) = 0;

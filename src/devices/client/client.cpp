@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "devices/patience.hpp"
+
 namespace amasia::devices {
 namespace {
 
@@ -29,6 +31,15 @@ std::uint64_t items_of(const Task& task) {
   std::uint64_t items = 1;
   for (const std::uint64_t size : task.global) items *= size;
   return items;
+}
+
+// Whether the user's thread is disturbed has nothing to do with which client it waits for.
+thread_local Patience own_patience;
+
+void yield(Patience& patience) {
+  const Nanos before = os::monotonic_now();
+  os::yield_core();
+  patience.note(before, os::monotonic_now());
 }
 
 }  // namespace
@@ -75,8 +86,10 @@ void Client::adopt(std::unique_ptr<Link> link) {
   ++link_number_;
   draining_ = false;
   link_wanted_ = false;
-  outstanding_ = 0;
+  outstanding_ = granted_ = 0;
+  in_flight_.assign(places_.size(), InFlight{});
   unsent_.clear();
+  unsent_urgent_ = false;
 }
 
 Client::~Client() {
@@ -236,8 +249,14 @@ void Client::put(Task& task) {
   for (const ArgumentsRecord& one : arguments) post(Record::of(one));
 }
 
-void Client::post(const Record& record) {
-  if (link_ != nullptr) unsent_.push_back(record);
+void Client::post(const Record& record, bool urgent) {
+  if (link_ == nullptr) return;
+  unsent_.push_back(record);
+  unsent_urgent_ |= urgent;
+}
+
+bool Client::wants_grants(OwnDevice device) {
+  return outstanding_ > granted_ && in_flight_[device].now <= in_flight_[device].half;
 }
 
 void Client::flush() {
@@ -248,8 +267,8 @@ void Client::flush() {
       batch[count] = unsent_[count];
       ++count;
     }
-    if (!link_->send(std::span(batch, count))) {
-      if (count == 1 || !link_->send(std::span(batch, count = 1))) {
+    if (!link_->send(std::span(batch, count), unsent_urgent_)) {
+      if (count == 1 || !link_->send(std::span(batch, count = 1), unsent_urgent_)) {
         // The daemon empties its ring all the time; the service thread tries again soon.
         interrupt_.raise();
         return;
@@ -257,6 +276,7 @@ void Client::flush() {
     }
     unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(count));
   }
+  unsent_urgent_ = false;
 }
 
 void Client::set_status(Task& task, TaskState state, std::uint64_t status) {
@@ -312,14 +332,17 @@ bool Client::wait(Task& task, Nanos deadline) {
   const auto ended = [&] { return task.ended.load(std::memory_order_acquire) != 0; };
   if (ended()) return true;
   Nanos now = os::monotonic_now();
+  Patience& patience = own_patience;
   attend();
-  for (Nanos until = now + settings_.spin; !ended() && now < std::min(until, deadline);
-       now = os::monotonic_now()) {
+  for (Nanos until = now + settings_.spin;
+       !ended() && patience.lasts(now, std::min(until, deadline)); now = os::monotonic_now()) {
     bool any = drain(false);
     any |= run_quick_job(&task, deadline);
-    if (any) until = os::monotonic_now() + settings_.spin;
-    os::pause_core();
-    if (!any) os::yield_core();
+    if (any) {
+      until = os::monotonic_now() + settings_.spin;
+    } else {
+      yield(patience);
+    }
   }
   leave();
   task.sleepers.fetch_add(1, std::memory_order_seq_cst);
@@ -334,13 +357,17 @@ bool Client::wait(Task& task, Nanos deadline) {
 }
 
 void Client::wait_all() {
+  Patience& patience = own_patience;
   attend();
   Nanos until = os::monotonic_now() + settings_.spin;
-  while (unfinished() != 0 && os::monotonic_now() < until) {
+  while (unfinished() != 0 && patience.lasts(os::monotonic_now(), until)) {
     bool any = drain(false);
     any |= run_quick_job(nullptr, 0);
-    if (any) until = os::monotonic_now() + settings_.spin;
-    if (!any) os::yield_core();
+    if (any) {
+      until = os::monotonic_now() + settings_.spin;
+    } else {
+      yield(patience);
+    }
   }
   leave();
   for (;;) {

@@ -107,8 +107,11 @@ class Client {
   DeviceSet classes_of(std::uint64_t flags) const;
   void pump() AMASIA_REQUIRES(lock_);
   void put(Task& task) AMASIA_REQUIRES(lock_);
-  void post(const Record& record) AMASIA_REQUIRES(lock_);
+  // To the daemon, with the next flush(). What is not urgent need not wake it.
+  void post(const Record& record, bool urgent = true) AMASIA_REQUIRES(lock_);
   void flush() AMASIA_REQUIRES(lock_);
+  // Whether the daemon has tasks of ours to grant, and the device soon nothing to do.
+  bool wants_grants(OwnDevice device) AMASIA_REQUIRES(lock_);
   void end(const std::shared_ptr<Task>& task, Fault failure) AMASIA_REQUIRES(lock_);
   void end_one(Task& task, Fault failure) AMASIA_REQUIRES(lock_);
   void set_status(Task& task, TaskState state, std::uint64_t status) AMASIA_REQUIRES(lock_);
@@ -182,6 +185,7 @@ class Client {
   bool link_wanted_ AMASIA_GUARDED_BY(lock_) = false;
   std::string link_error_ AMASIA_GUARDED_BY(lock_);
   std::deque<Record> unsent_ AMASIA_GUARDED_BY(lock_);
+  bool unsent_urgent_ AMASIA_GUARDED_BY(lock_) = false;
   TaskGraph graph_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);
   std::uint64_t last_number_ AMASIA_GUARDED_BY(lock_) = 0;
@@ -189,6 +193,12 @@ class Client {
   std::map<std::pair<std::int64_t, std::uint64_t>, std::shared_ptr<Task>> ready_
       AMASIA_GUARDED_BY(lock_);
   std::size_t outstanding_ AMASIA_GUARDED_BY(lock_) = 0;  // put or granted over link_
+  // Of those, granted: on all devices, on each, and half of what it was there with the last grant.
+  std::size_t granted_ AMASIA_GUARDED_BY(lock_) = 0;
+  struct InFlight {
+    std::uint32_t now = 0, half = 0;
+  };
+  std::vector<InFlight> in_flight_ AMASIA_GUARDED_BY(lock_);
   std::map<std::byte*, std::shared_ptr<ResidentBuffer>> buffers_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<ResidentBuffer>> buffers_by_number_
       AMASIA_GUARDED_BY(lock_);

@@ -7,7 +7,7 @@
 namespace amasia::devices {
 namespace {
 
-// More jobs than the one thread that reads the ring should have before it.
+// More jobs that run whole kernels than the one thread that reads the ring should have before it.
 constexpr std::size_t kJobsForOne = 4;
 
 // For a work whose end the caller waits for.
@@ -68,9 +68,11 @@ void Client::work_loop() {
 }
 
 void Client::enqueue(Job job, bool stays) {
+  const DevicePlace& place = places_[job.device];
   const bool quick = stays && is_quick(job);
+  const bool takes_long = place.backend->runs_in_caller(place.local);
   jobs_.push_back(std::move(job));
-  if (quick && jobs_.size() <= kJobsForOne) return;
+  if (quick && (!takes_long || jobs_.size() <= kJobsForOne)) return;
   job_posts_.fetch_add(1, std::memory_order_seq_cst);
   if (idle_workers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(job_posts_, 1);
 }
@@ -408,8 +410,11 @@ void Client::finish_run(const std::shared_ptr<Task>& task, Outcome&& outcome) {
   record.copied = task->copied;
   const bool ours = link_ != nullptr && task->link == link_number_;
   if (ours) {
-    post(Record::of(record));
+    const auto device = static_cast<OwnDevice>(task->device);
     --outstanding_;
+    --granted_;
+    --in_flight_[device].now;
+    post(Record::of(record), wants_grants(device));
   }
   release(*task, static_cast<bool>(failure));
   end(task, std::move(failure));

@@ -117,6 +117,9 @@ void Client::receive(const Record& record) {
       for (Argument& argument : task.arguments) {
         if (argument.resident != nullptr) ++argument.resident->running[content.device];
       }
+      ++granted_;
+      InFlight& there = in_flight_[content.device];
+      there.half = ++there.now / 2;
       set_status(task, TaskState::kGranted, MCL_REQ_INPROGRESS);
       enqueue({found->second, nullptr, content.device}, true);
       return;

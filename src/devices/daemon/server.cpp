@@ -16,6 +16,9 @@ constexpr std::uint64_t kListeningTag = 0, kDoorbellTag = 1, kStopTag = 2;
 constexpr int kBatch = 128;
 // How often sockets are looked at while the rings are never empty.
 constexpr Nanos kSocketInterval = base::kMillisecond;
+// How long the end of a task may lie in a ring while tasks are queued; while none is.
+constexpr Nanos kLookWhileQueued = base::kMillisecond;
+constexpr Nanos kLookWhileGranted = 100 * base::kMillisecond;
 
 }  // namespace
 
@@ -50,24 +53,30 @@ Status Server::run(StopSource& stop) {
   while (!end_now_) {
     now = os::monotonic_now();
     if (read_rings(now)) busy_until = now + settings_.spin;
-    if (now < busy_until && now - looked_at_sockets < kSocketInterval) {
-      os::pause_core();
+    const bool looks = patience_.lasts(now, busy_until);
+    if (looks && now - looked_at_sockets < kSocketInterval) {
+      const Nanos before = os::monotonic_now();
       os::yield_core();  // what is waited for may need this core
+      patience_.note(before, os::monotonic_now());
       continue;
     }
     looked_at_sockets = now;
     ready.clear();
-    bool asleep = now >= busy_until;
+    bool asleep = !looks;
     for (auto& [tag, connection] : connections_) {
       if (!asleep) break;
-      if (connection->incoming.has_value() && !connection->incoming->may_sleep()) asleep = false;
+      if (connection->incoming.has_value() &&
+          !connection->incoming->may_sleep(!state_.hurries(connection->client))) {
+        asleep = false;
+      }
     }
     poll_.wait(asleep ? sleep_limit(now) : 0, &ready);
     for (auto& [tag, connection] : connections_) {
       if (connection->incoming.has_value()) connection->incoming->wake();
     }
-    handle_ready(ready, stop);
     now = os::monotonic_now();
+    read_rings(now);  // what was not urgent, before questions are answered
+    handle_ready(ready, stop);
     decide(now);
     if (idle_over(now) || drain_over(now)) break;
   }
@@ -172,6 +181,10 @@ Nanos Server::sleep_limit(Nanos now) const {
   if (drain_began_ >= 0) not_later(drain_began_ + settings_.drain_limit);
   if (settings_.idle_end >= 0 && connections_.empty()) {
     not_later(idle_since_ + settings_.idle_end);
+  }
+  // Ends of tasks may lie in rings unsaid (ring.hpp, invariant D).
+  if (state_.has_granted()) {
+    not_later(now + (state_.has_queued() ? kLookWhileQueued : kLookWhileGranted));
   }
   for (const auto& [tag, connection] : connections_) {
     // Nobody tells when a full ring has room again; that is rare, and short.

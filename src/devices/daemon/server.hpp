@@ -18,6 +18,7 @@
 
 #include "devices/daemon/shared.hpp"
 #include "devices/daemon/state.hpp"
+#include "devices/patience.hpp"
 #include "devices/wire/packets.hpp"
 #include "devices/wire/ring.hpp"
 #include "os/os.hpp"
@@ -36,7 +37,7 @@ struct ServerSettings {
   std::optional<gid_t> group;       // whose users may connect too
   Nanos idle_end = -1;              // end after so long without clients; negative: never
   Nanos drain_limit = 30 * base::kSecond;
-  Nanos spin = 20 * base::kMicrosecond;
+  Nanos spin = 50 * base::kMicrosecond;
   // Where its socket is, to be removed at the end; "": it is not ours (systemd's).
   std::string own_path;
 };
@@ -118,6 +119,7 @@ class Server {
   Nanos drain_began_ = -1;
   bool end_now_ = false;
   bool complained_ = false;
+  Patience patience_;
 };
 
 }  // namespace amasia::devices

@@ -41,6 +41,22 @@ bool DaemonState::has_tasks() const {
                      [](const auto& client) { return !client.second.tasks.empty(); });
 }
 
+bool DaemonState::has_queued() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return client.second.queued > 0; });
+}
+
+bool DaemonState::has_granted() const {
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return client.second.granted > 0; });
+}
+
+bool DaemonState::hurries(ClientId id) const {
+  return draining_ || std::any_of(clients_.begin(), clients_.end(), [&](const auto& client) {
+           return client.first != id && client.second.queued > 0;
+         });
+}
+
 void DaemonState::step(const Event& event, Nanos now, std::vector<Effect>& effects) {
   if (const auto* joined = std::get_if<Joined>(&event)) return join(*joined);
   if (const auto* left = std::get_if<Left>(&event)) return leave(left->client, now);

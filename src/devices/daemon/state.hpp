@@ -122,6 +122,11 @@ class DaemonState {
 
   bool draining() const { return draining_; }
   bool has_tasks() const;
+  bool has_queued() const;
+  bool has_granted() const;
+  // Whether ends of the client's tasks are to be known at once: others wait for room, or the daemon
+  // waits for the last ends. Else they may be told with what is urgent to the client itself.
+  bool hurries(ClientId client) const;
   const std::map<ClientId, ClientState>& clients() const { return clients_; }
   const std::vector<DeviceState>& devices() const { return devices_; }
   const Policy& policy() const { return *policy_; }

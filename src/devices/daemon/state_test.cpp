@@ -468,6 +468,30 @@ TEST(DaemonState, TheSameDeviceOfTwoClientsIsOne) {
   EXPECT_EQ(task.device, DeviceId(1));
 }
 
+TEST(DaemonState, HurriesAClientWhoseEndsOthersWaitFor) {
+  Bench bench;
+  for (std::uint32_t client : {1U, 2U}) bench.join(client, {device("a", 0)});
+  const auto hurries = [&](std::uint32_t client) { return bench.state->hurries(ClientId(client)); };
+  PutRecord put;
+  put.allowed = 1;
+  for (put.task = 1; put.task <= 5; ++put.task) bench.receive(1, put);
+  EXPECT_TRUE(bench.state->has_queued());
+  EXPECT_FALSE(hurries(1)) << "only its own tasks wait";
+  EXPECT_TRUE(hurries(2));
+  bench.state->schedule(2, bench.effects);  // the device takes three
+  EXPECT_TRUE(bench.state->has_granted());
+  EXPECT_FALSE(hurries(1));
+  put.task = 1;
+  bench.receive(2, put);
+  EXPECT_TRUE(hurries(1)) << "the other one waits for room";
+  bench.state->step(Left{ClientId(2)}, 3, bench.effects);
+  EXPECT_FALSE(hurries(1));
+  bench.state->step(DrainBegins{}, 4, bench.effects);
+  EXPECT_TRUE(hurries(1)) << "the last end is waited for";
+  bench.state->step(Left{ClientId(1)}, 5, bench.effects);
+  EXPECT_FALSE(bench.state->has_queued() || bench.state->has_granted());
+}
+
 TEST(DaemonState, DrainingRefusesWhatComesLaterAndEndsWhatIsThere) {
   Bench bench;
   bench.join(1, {device("a", 0)});

@@ -10,13 +10,16 @@
 // operation          caller     effect
 // push, publish      producer   fills slots; makes them seen, and says whether to wake the consumer
 // pop                consumer   copies the oldest record out
-// may_sleep, wake    consumer   declares that it will sleep, unless something has arrived
+// may_sleep, wake    consumer   declares that it will sleep, unless something has arrived; on
+//                               request only until something urgent comes
 //
 // Invariants: (A) head <= tail <= head + capacity, as counts that wrap at 2^32. (B) each side keeps
 // its own count privately and only ever publishes it, so that the other side can spoil neither the
 // count nor memory: a value of the other that breaks (A) is answered by kCorrupt, never believed.
 // (C) a consumer sleeps only after it set `sleeps` and then saw no new tail; a producer looks at
 // `sleeps` only after it published tail: one of the two sees the other (sequential consistency).
+// (D) who sleeps until something urgent comes looks again by itself after a while: what is not
+// urgent may lie there meanwhile.
 #pragma once
 
 #include <atomic>
@@ -26,10 +29,13 @@
 
 namespace amasia::devices {
 
+// RingControl::sleeps.
+inline constexpr std::uint32_t kAwake = 0, kSleepsForAny = 1, kSleepsForUrgent = 2;
+
 struct RingControl {
   alignas(64) std::atomic<std::uint32_t> head{0};
   alignas(64) std::atomic<std::uint32_t> tail{0};
-  alignas(64) std::atomic<std::uint32_t> sleeps{0};
+  alignas(64) std::atomic<std::uint32_t> sleeps{kAwake};
 };
 inline constexpr std::uint32_t kRingSlots = 1024;  // a power of two, so that counts may wrap
 struct Ring {
@@ -59,12 +65,13 @@ class RingProducer {
     return RingState::kOk;
   }
   // After any number of pushes. True: the consumer sleeps, or is about to, and must be woken; its
-  // next producer need not do it again.
-  bool publish() {
+  // next producer need not do it again. `urgent`: also where it sleeps for such records only.
+  bool publish(bool urgent = true) {
     // Partner: pop() and may_sleep() of the consumer (invariant C).
     ring_->control.tail.store(tail_, std::memory_order_seq_cst);
-    if (ring_->control.sleeps.load(std::memory_order_seq_cst) == 0) return false;
-    return ring_->control.sleeps.exchange(0, std::memory_order_seq_cst) != 0;
+    const std::uint32_t sleeps = ring_->control.sleeps.load(std::memory_order_seq_cst);
+    if (sleeps == kAwake || (sleeps == kSleepsForUrgent && !urgent)) return false;
+    return ring_->control.sleeps.exchange(kAwake, std::memory_order_seq_cst) != kAwake;
   }
 
  private:
@@ -92,15 +99,16 @@ class RingConsumer {
     return ring_->control.tail.load(std::memory_order_acquire) == head_;
   }
   // Announces sleep. False: something is there already, and the announcement is taken back.
-  bool may_sleep() {
+  bool may_sleep(bool until_urgent = false) {
     // Partner: publish() (invariant C).
-    ring_->control.sleeps.store(1, std::memory_order_seq_cst);
+    ring_->control.sleeps.store(until_urgent ? kSleepsForUrgent : kSleepsForAny,
+                                std::memory_order_seq_cst);
     if (ring_->control.tail.load(std::memory_order_seq_cst) == head_) return true;
     wake();
     return false;
   }
   // It does not sleep any more: spares producers the wake-up.
-  void wake() { ring_->control.sleeps.store(0, std::memory_order_seq_cst); }
+  void wake() { ring_->control.sleeps.store(kAwake, std::memory_order_seq_cst); }
 
  private:
   Ring* ring_;

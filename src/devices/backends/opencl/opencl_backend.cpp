@@ -23,6 +23,10 @@ class OpenclBackend final : public Backend {
   const std::vector<DeviceDescription>& devices() const override { return descriptions_; }
   ProgramKinds takes(LocalDevice local) const override { return devices_[local]->takes(); }
 
+  bool runs_in_caller(LocalDevice local) const override {
+    return devices_[local]->runs_in_caller();
+  }
+
   std::unique_ptr<LoadedKernel> load(LocalDevice local, const ProgramCode& code,
                                      const std::string& kernel, std::size_t argument_count,
                                      Outcome* outcome) override {

@@ -60,6 +60,8 @@ class Device {
   os::Mutex clock_mutex;
   DeviceClock clock AMASIA_GUARDED_BY(clock_mutex);
 
+  // See Backend::runs_in_caller().
+  bool runs_in_caller() const { return runs_in_caller_; }
   // Begins the work, and `completion` is told of its end.
   void submit(const Work& work, Completion& completion);
 
