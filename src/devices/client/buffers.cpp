@@ -28,7 +28,7 @@ bool takes_host_bytes(ResidentBuffer& buffer, const Argument& argument) {
 Fault Client::bind(Argument& argument) {
   if (!argument.is_buffer()) return no_fault();
   auto* const address = static_cast<std::byte*>(argument.address);
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   const auto found = buffers_.find(address);
   const bool resident = (argument.flags & MCL_ARG_RESIDENT) != 0;
   const Bytes end = argument.offset + argument.size;
@@ -75,7 +75,7 @@ Fault Client::register_buffer(void* address, Bytes size) {
   if (begin == nullptr || size == 0) {
     return fault(MCL_ERR_INVARG, "a buffer of {} bytes at {} cannot be registered", size, address);
   }
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   if (const auto same = buffers_.find(begin); same != buffers_.end() &&
                                               same->second->is_shared &&
                                               size <= same->second->where.size()) {
@@ -113,7 +113,7 @@ Fault Client::unregister_buffer(void* address) {
   std::shared_ptr<ResidentBuffer> buffer;
   std::vector<Move> moves;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     const auto found = buffers_.find(static_cast<std::byte*>(address));
     if (found == buffers_.end()) {
       return fault(MCL_ERR_RESDATA, "no buffer is registered at {}", address);
@@ -124,7 +124,7 @@ Fault Client::unregister_buffer(void* address) {
   }
   Fault wrong = save(*buffer, moves);
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     for (const OwnDevice device : buffer->where.copies()) drop_copy(*buffer, device, true);
     buffers_.erase(buffer->address);
     buffers_by_number_.erase(buffer->number);
@@ -136,7 +136,7 @@ Fault Client::unregister_buffer(void* address) {
 }
 
 Fault Client::invalidate_buffer(void* address) {
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   const auto found = buffers_.find(static_cast<std::byte*>(address));
   if (found == buffers_.end()) {
     return fault(MCL_ERR_RESDATA, "no buffer is registered at {}", address);

@@ -67,7 +67,7 @@ Status Client::begin(Backends backends) {
   auto link = Link::open(settings_.link, descriptions_);
   if (!link.ok()) return Error{link.error().message, code_of(link.error())};
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     adopt(std::move(link).value());
   }
   auto service = os::Thread::start(&Client::serve, this);
@@ -94,6 +94,8 @@ void Client::adopt(std::unique_ptr<Link> link) {
 
 Client::~Client() {
   if (service_.joinable()) wait_all();
+  // The last task may have been taken in by another thread than that which told of it.
+  while (telling_.load(std::memory_order_acquire) != 0) os::yield_core();
   stopping_.store(true);
   if (interrupt_.descriptor() >= 0) interrupt_.raise();
   job_posts_.fetch_add(1);
@@ -101,7 +103,7 @@ Client::~Client() {
   service_.join();
   for (os::Thread& worker : workers_) worker.join();
   // Tasks are ended; what is left of buffers goes before the back ends.
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   for (auto& [address, memory] : shared_) {
     os::unmap(reinterpret_cast<std::uintptr_t>(address), memory.size);
   }
@@ -171,7 +173,7 @@ Fault Client::check(Task& task) {
 Fault Client::submit(const std::shared_ptr<Task>& task,
                      const std::vector<std::shared_ptr<Task>>& dependencies) {
   if (Fault wrong = check(*task)) return wrong;
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   task->number = ++last_number_;
   std::vector<std::uint64_t> numbers;
   const Task* failed = nullptr;
@@ -337,7 +339,7 @@ bool Client::wait(Task& task, Nanos deadline) {
   for (Nanos until = now + settings_.spin;
        !ended() && patience.lasts(now, std::min(until, deadline)); now = os::monotonic_now()) {
     bool any = drain(false);
-    any |= run_quick_job(&task, deadline);
+    any |= run_quick_jobs(&task, deadline);
     if (any) {
       until = os::monotonic_now() + settings_.spin;
     } else {
@@ -362,7 +364,7 @@ void Client::wait_all() {
   Nanos until = os::monotonic_now() + settings_.spin;
   while (unfinished() != 0 && patience.lasts(os::monotonic_now(), until)) {
     bool any = drain(false);
-    any |= run_quick_job(nullptr, 0);
+    any |= run_quick_jobs(nullptr, 0);
     if (any) {
       until = os::monotonic_now() + settings_.spin;
     } else {
@@ -378,17 +380,16 @@ void Client::wait_all() {
 }
 
 TaskState Client::state_of(const Task& task) {
-  os::MutexLock lock(lock_);
-  return task.state;
+  return task.state.load(std::memory_order_acquire);
 }
 
 void Client::forget_handle(Task& task) {
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   task.handle = nullptr;
 }
 
 std::size_t Client::running_on(OwnDevice device) {
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   return static_cast<std::size_t>(
       std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& one) {
         return one.second->device == device && one.second->state >= TaskState::kGranted;

@@ -13,6 +13,8 @@
 //
 // Locks, in this order: receive_ (who reads the ring), lock_ (all else). Neither is held while a
 // back end is called, but for Backend::allocate of a task that has moving buffers to itself.
+// Back ends' threads wait for neither: a task that has ended is put into arrived_, and taken out by
+// who tells of it or by who has lock_ at that moment, when letting go of it (Locked).
 // Invariants: a task ends once; a task that the daemon has granted is answered by kFinished over
 // the same connection, or not at all when that is lost; a buffer with a task or an eviction that
 // moves its bytes is used by nobody else meanwhile.
@@ -89,6 +91,23 @@ class Client {
     std::shared_ptr<ResidentBuffer> evict;
     OwnDevice device = 0;
   };
+  // Holds lock_. Sees to it that tasks that arrived meanwhile are taken in.
+  class AMASIA_THREAD_ATTRIBUTE(scoped_lockable) Locked {
+   public:
+    explicit Locked(Client& client) AMASIA_THREAD_ATTRIBUTE(acquire_capability(client.lock_))
+        : client_(client) {
+      client_.lock_.lock();
+    }
+    ~Locked() AMASIA_THREAD_ATTRIBUTE(release_capability()) {
+      client_.lock_.unlock();
+      client_.take_arrivals();
+    }
+    Locked(const Locked&) = delete;
+    Locked& operator=(const Locked&) = delete;
+
+   private:
+    Client& client_;
+  };
   struct SharedMemory {
     std::string name;
     Bytes size = 0;
@@ -133,9 +152,9 @@ class Client {
   void work_loop();
   // `stays`: the caller runs quick jobs itself, as soon as it has let go of the lock.
   void enqueue(Job job, bool stays) AMASIA_REQUIRES(lock_);
-  // Runs one that can be run without blocking; false: there is none. If it is the task `mine`, for
-  // which the caller waits until `deadline`, it stays with it.
-  bool run_quick_job(const Task* mine, Nanos deadline);
+  // Runs some that can be run without blocking; false: there is none. If one is the task `mine`,
+  // for which the caller waits until `deadline`, it stays with it.
+  bool run_quick_jobs(const Task* mine, Nanos deadline);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
   void run(Job& job, Nanos deadline);
   // `deadline` not 0: the caller waits for the task until then.
@@ -145,6 +164,9 @@ class Client {
   bool claim(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
   Fault place_arguments(Task& task);
   Fault place_resident(Task& task, Argument& argument);
+  // The argument's bytes come to the copy by `moves`, and are used there.
+  void use_copy(Task& task, Argument& argument, std::shared_ptr<DeviceBuffer> copy,
+                const std::vector<Move>& moves) AMASIA_REQUIRES(lock_);
   Fault place_temporary(Task& task, Argument& argument);
   Fault move_only(Task& task, Argument& argument);
   void evict(const std::shared_ptr<ResidentBuffer>& buffer, OwnDevice device);
@@ -152,7 +174,10 @@ class Client {
   Fault copy_now(OwnDevice device, const std::vector<Copy>& to_host);
   Fault save(ResidentBuffer& buffer, const std::vector<Move>& moves);
   Fault claim_alone(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
-  void finish_run(const std::shared_ptr<Task>& task, Outcome&& outcome);
+  // From any thread; never waits for a lock. The task's own reference keeps it until then.
+  void finish_run(Task& task, Outcome&& outcome);
+  void take_arrivals() AMASIA_THREAD_ATTRIBUTE(no_thread_safety_analysis);
+  void land(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
   void release(Task& task, bool failed) AMASIA_REQUIRES(lock_);
   void unpark(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
   void drop_copy(ResidentBuffer& buffer, OwnDevice device, bool tell) AMASIA_REQUIRES(lock_);
@@ -177,6 +202,9 @@ class Client {
 
   os::Mutex receive_;  // reading the ring of link_
   std::atomic<std::uint32_t> attending_{0};  // threads that look at the ring, besides the service
+
+  std::atomic<Task*> arrived_{nullptr};  // a stack, by Task::arrived_before
+  std::atomic<std::uint32_t> telling_{0};  // threads within finish_run()
 
   os::Mutex lock_;
   std::shared_ptr<Link> link_ AMASIA_GUARDED_BY(lock_);
@@ -203,6 +231,7 @@ class Client {
   std::unordered_map<std::uint64_t, std::shared_ptr<ResidentBuffer>> buffers_by_number_
       AMASIA_GUARDED_BY(lock_);
   std::vector<std::shared_ptr<DeviceBuffer>> graveyard_ AMASIA_GUARDED_BY(lock_);
+  std::atomic<bool> has_dead_{false};  // something is in graveyard_, or was a moment ago
   std::deque<Job> jobs_ AMASIA_GUARDED_BY(lock_);
   std::atomic<std::uint32_t> job_posts_{0};  // workers sleep on it
   std::atomic<std::uint32_t> idle_workers_{0};

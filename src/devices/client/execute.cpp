@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a grant to the end of the work on a device.
 #include <algorithm>
+#include <array>
+#include <span>
 
 #include "devices/client/client.hpp"
 
@@ -9,6 +11,8 @@ namespace {
 
 // More jobs that run whole kernels than the one thread that reads the ring should have before it.
 constexpr std::size_t kJobsForOne = 4;
+// How many others one thread takes at a time.
+constexpr std::size_t kJobsAtOnce = 16;
 
 // For a work whose end the caller waits for.
 class Waiter final : public Completion {
@@ -50,7 +54,7 @@ void Client::work_loop() {
     const std::uint32_t seen = job_posts_.load(std::memory_order_seq_cst);
     Job job;
     {
-      os::MutexLock lock(lock_);
+      Locked lock(*this);
       if (!jobs_.empty()) {
         job = std::move(jobs_.front());
         jobs_.pop_front();
@@ -90,19 +94,34 @@ bool Client::is_quick(const Job& job) {
   });
 }
 
-bool Client::run_quick_job(const Task* mine, Nanos deadline) {
-  Job job;
+bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
+  std::array<Job, kJobsAtOnce> taken;
+  std::size_t count = 0;
   {
-    os::MutexLock lock(lock_);
-    std::size_t at = 0;
-    const std::size_t end = std::min(jobs_.size(), 2 * kJobsForOne);
-    while (at < end && !is_quick(jobs_[at])) ++at;
-    if (at == end) return false;
-    job = std::move(jobs_[at]);
-    jobs_.erase(jobs_.begin() + static_cast<std::ptrdiff_t>(at));
+    Locked lock(*this);
+    std::size_t passed_over = 0;
+    for (auto at = jobs_.begin(); at != jobs_.end() && count < taken.size();) {
+      if (!is_quick(*at)) {
+        if (++passed_over == 2 * kJobsForOne) break;
+        ++at;
+        continue;
+      }
+      const DevicePlace& place = places_[at->device];
+      const bool takes_long = place.backend->runs_in_caller(place.local);
+      if (takes_long && count != 0) break;
+      taken[count++] = std::move(*at);
+      at = jobs_.erase(at);
+      if (takes_long) break;
+    }
   }
-  run(job, job.task.get() == mine ? deadline : 0);
-  return true;
+  // What the caller waits for comes last: with that it may stay.
+  const auto jobs = std::span(taken).first(count);
+  const auto own = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
+    return mine != nullptr && job.task.get() == mine;
+  });
+  if (own != jobs.end()) std::iter_swap(own, std::prev(jobs.end()));
+  for (Job& job : jobs) run(job, job.task.get() == mine ? deadline : 0);
+  return count != 0;
 }
 
 void Client::run(Job& job, Nanos deadline) {
@@ -122,14 +141,15 @@ void Client::execute(const std::shared_ptr<Task>& task, Nanos deadline) {
     Outcome outcome;
     outcome.failure = Failure::kDevice;
     task->failure = std::move(why);
-    return finish_run(task, std::move(outcome));
+    task->self = task;
+    return finish_run(*task, std::move(outcome));
   }
+  task->self = task;
   if (work.kernel == nullptr && work.to_device.empty() && work.to_host.empty()) {
-    return finish_run(task, Outcome{});
+    return finish_run(*task, Outcome{});
   }
   const DevicePlace& place = places_[static_cast<std::size_t>(task->device)];
   work.caller_waits = deadline != 0;
-  task->self = task;
   place.backend->submit(work, *task);
   if (deadline != 0 && task->ended.load(std::memory_order_acquire) == 0) {
     place.backend->wait_for(*task, deadline);
@@ -143,7 +163,7 @@ bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) 
     if (work->kernel == nullptr) return false;
   }
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     if (!claim(task)) return false;
     set_status(*task, TaskState::kRunning, MCL_REQ_EXECUTING);
   }
@@ -233,9 +253,13 @@ Fault Client::place_resident(Task& task, Argument& argument) {
   const Range range = argument.range();
   std::shared_ptr<DeviceBuffer> copy;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     if (const auto found = buffer.copies.find(device); found != buffer.copies.end()) {
       copy = found->second;
+    }
+    if (copy != nullptr && (!argument.kernel_reads() || buffer.where.is_valid(device, range))) {
+      use_copy(task, argument, std::move(copy), {});
+      return no_fault();
     }
   }
   if (copy == nullptr) {
@@ -245,7 +269,7 @@ Fault Client::place_resident(Task& task, Argument& argument) {
   }
   std::vector<Move> moves;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     buffer.copies.emplace(device, copy);
     // A part that is only written is valid afterwards all the same.
     if (argument.kernel_reads()) moves = buffer.where.bring(device, range);
@@ -254,24 +278,31 @@ Fault Client::place_resident(Task& task, Argument& argument) {
   std::copy_if(moves.begin(), moves.end(), std::back_inserter(to_host),
                [](const Move& move) { return move.to == kHost; });
   if (Fault wrong = save(buffer, to_host)) return wrong;
+  Locked lock(*this);
+  use_copy(task, argument, std::move(copy), moves);
+  return no_fault();
+}
+
+void Client::use_copy(Task& task, Argument& argument, std::shared_ptr<DeviceBuffer> copy,
+                      const std::vector<Move>& moves) {
+  ResidentBuffer& buffer = *argument.resident;
+  const auto device = static_cast<OwnDevice>(task.device);
+  const Range range = argument.range();
   for (const Move& move : moves) {
     if (move.to == kHost) continue;
     task.to_device.push_back(
         {copy.get(), move.range.begin, buffer.address + move.range.begin, move.range.size()});
   }
-  {
-    os::MutexLock lock(lock_);
-    if (argument.kernel_writes()) {
-      buffer.where.written(device, range);
-      for (const OwnDevice other : buffer.where.copies()) {
-        const bool useless = other != device && buffer.where.is_stale(other);
-        if (useless && buffer.running[other] == 0) drop_copy(buffer, other, true);
-      }
+  if (argument.kernel_writes()) {
+    buffer.where.written(device, range);
+    for (const OwnDevice other : buffer.where.copies()) {
+      const bool useless = other != device && buffer.where.is_stale(other);
+      if (useless && buffer.running[other] == 0) drop_copy(buffer, other, true);
     }
-    if ((argument.flags & MCL_ARG_OUTPUT) != 0) {
-      buffer.where.bring(kHost, range);
-      task.to_host.push_back({copy.get(), range.begin, buffer.address + range.begin, range.size()});
-    }
+  }
+  if ((argument.flags & MCL_ARG_OUTPUT) != 0) {
+    buffer.where.bring(kHost, range);
+    task.to_host.push_back({copy.get(), range.begin, buffer.address + range.begin, range.size()});
   }
   KernelArgument value;
   value.kind = KernelArgument::Kind::kBuffer;
@@ -280,7 +311,6 @@ Fault Client::place_resident(Task& task, Argument& argument) {
   value.size = argument.size;
   task.kernel_arguments.push_back(value);
   task.held.push_back(std::move(copy));
-  return no_fault();
 }
 
 // A transfer: bytes to the device, or back to the host.
@@ -292,7 +322,7 @@ Fault Client::move_only(Task& task, Argument& argument) {
   if (back || done) {
     std::vector<Move> moves;
     {
-      os::MutexLock lock(lock_);
+      Locked lock(*this);
       if (back) moves = argument.resident->where.bring(kHost, argument.range());
     }
     if (Fault wrong = save(*argument.resident, moves)) return wrong;
@@ -320,7 +350,7 @@ Fault Client::save(ResidentBuffer& buffer, const std::vector<Move>& moves) {
   std::map<OwnDevice, std::vector<Copy>> by_device;
   std::vector<std::shared_ptr<DeviceBuffer>> held;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     for (const Move& move : moves) {
       AMASIA_CHECK(move.to == kHost, "only what goes to the host is saved");
       const auto copy = buffer.copies.find(move.from);
@@ -339,7 +369,7 @@ Fault Client::save(ResidentBuffer& buffer, const std::vector<Move>& moves) {
 void Client::evict(const std::shared_ptr<ResidentBuffer>& buffer, OwnDevice device) {
   std::vector<Move> moves;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     // In use again: its last task sees to it.
     if (buffer->moving || buffer->running[device] != 0) return;
     if (!buffer->copies.contains(device)) return;
@@ -349,7 +379,7 @@ void Client::evict(const std::shared_ptr<ResidentBuffer>& buffer, OwnDevice devi
   const Fault wrong = save(*buffer, moves);
   if (wrong) base::log_line(base::LogLevel::kError, "data is lost: {}", wrong.reason);
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     drop_copy(*buffer, device, true);
     unpark(*buffer);
     flush();
@@ -376,86 +406,18 @@ void Client::unpark(ResidentBuffer& buffer) {
   buffer.parked.clear();
 }
 
-void Client::bury(std::shared_ptr<DeviceBuffer> buffer) { graveyard_.push_back(std::move(buffer)); }
+void Client::bury(std::shared_ptr<DeviceBuffer> buffer) {
+  graveyard_.push_back(std::move(buffer));
+  has_dead_.store(true, std::memory_order_relaxed);
+}
 
 // Frees device memory where that may block, which the end of a work may not.
 void Client::empty_graveyard() {
+  if (!has_dead_.load(std::memory_order_relaxed)) return;  // what comes just now is seen later
   std::vector<std::shared_ptr<DeviceBuffer>> dead;  // freed after the lock
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   dead.swap(graveyard_);
-}
-
-void Task::finished(Outcome&& outcome) noexcept {
-  const std::shared_ptr<Task> keeps = std::move(self);
-  client->finish_run(keeps, std::move(outcome));
-}
-
-void Client::finish_run(const std::shared_ptr<Task>& task, Outcome&& outcome) {
-  os::MutexLock lock(lock_);
-  Fault failure = std::move(task->failure);
-  task->failure = no_fault();
-  if (outcome.failure != Failure::kNone && !failure) {
-    failure = fault_of(outcome);
-    if (failure.reason.empty()) failure.reason = "the device gives no reason";
-  }
-  FinishedRecord record;
-  record.task = task->number;
-  record.failure = failure ? static_cast<std::uint8_t>(std::max<int>(
-                                 1, static_cast<int>(outcome.failure)))
-                           : 0;
-  record.copy_began = outcome.copy_began;
-  record.run_began = outcome.run_began;
-  record.run_ended = outcome.run_ended;
-  record.copy_ended = outcome.copy_ended;
-  record.copied = task->copied;
-  const bool ours = link_ != nullptr && task->link == link_number_;
-  if (ours) {
-    const auto device = static_cast<OwnDevice>(task->device);
-    --outstanding_;
-    --granted_;
-    --in_flight_[device].now;
-    post(Record::of(record), wants_grants(device));
-  }
-  release(*task, static_cast<bool>(failure));
-  end(task, std::move(failure));
-  pump();
-  flush();
-}
-
-// Gives back what the task used.
-void Client::release(Task& task, bool failed) {
-  const auto device = static_cast<OwnDevice>(task.device);
-  for (std::shared_ptr<DeviceBuffer>& buffer : task.held) bury(std::move(buffer));
-  task.held.clear();
-  for (Argument& argument : task.arguments) {
-    if (argument.resident == nullptr) continue;
-    ResidentBuffer& buffer = *argument.resident;
-    --buffer.running[device];
-    if (failed && (argument.kernel_writes() || std::find(task.moved.begin(), task.moved.end(),
-                                                         argument.resident) != task.moved.end())) {
-      // What the copy has is not known.
-      if (buffer.running[device] == 0) drop_copy(buffer, device, false);
-    }
-    if (!buffer.copies.contains(device) && buffer.running[device] == 0) {
-      // The daemon counts a copy with each grant.
-      post(short_record(RecordKind::kDropped, buffer.number, device));
-    }
-    if ((argument.flags & MCL_ARG_DONE) != 0) {
-      for (const OwnDevice other : buffer.where.copies()) {
-        if (buffer.running[other] == 0) drop_copy(buffer, other, true);
-      }
-    }
-  }
-  for (const std::shared_ptr<ResidentBuffer>& buffer : task.moved) unpark(*buffer);
-  task.moved.clear();
-  for (Argument& argument : task.arguments) {
-    if (argument.resident == nullptr) continue;
-    ResidentBuffer& buffer = *argument.resident;
-    if (contains(buffer.to_evict, DeviceId(device)) && buffer.running[device] == 0 &&
-        !buffer.moving) {
-      enqueue({nullptr, argument.resident, device}, false);
-    }
-  }
+  has_dead_.store(false, std::memory_order_relaxed);
 }
 
 }  // namespace amasia::devices

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a client does with what the daemon says.
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 
 #include "devices/client/client.hpp"
 
@@ -17,7 +19,7 @@ void Client::serve_loop() {
     std::shared_ptr<Link> link;
     bool wanted = false, unsent = false;
     {
-      os::MutexLock lock(lock_);
+      Locked lock(*this);
       flush();
       link = link_;
       wanted = link_wanted_;
@@ -34,7 +36,7 @@ void Client::serve_loop() {
       continue;
     }
     bool any = drain(true);
-    while (run_quick_job(nullptr, 0)) any = true;
+    while (run_quick_jobs(nullptr, 0)) any = true;
     if (any) continue;
     // Threads that attend to the ring take it from the daemon that this one need be woken.
     if (attending_.load(std::memory_order_seq_cst) == 0) {
@@ -56,7 +58,7 @@ void Client::serve_loop() {
 void Client::attend() {
   std::shared_ptr<Link> link;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     link = link_;
   }
   attending_.fetch_add(1, std::memory_order_seq_cst);
@@ -67,7 +69,7 @@ void Client::leave() {
   if (attending_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   std::shared_ptr<Link> link;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     link = link_;
   }
   if (link == nullptr) return;
@@ -87,18 +89,18 @@ bool Client::drain(bool own_thread) {
   }
   std::shared_ptr<Link> link;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     link = link_;
   }
   bool any = false;
-  Record record;
-  while (link != nullptr && link->receive(&record) == RingState::kOk) {
+  while (link != nullptr) {
+    std::array<Record, 64> records;
+    std::size_t count = 0;
+    while (count < records.size() && link->receive(&records[count]) == RingState::kOk) ++count;
+    if (count == 0) break;
     any = true;
-    os::MutexLock lock(lock_);
-    receive(record);
-  }
-  if (any) {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
+    for (const Record& record : std::span(records).first(count)) receive(record);
     flush();
   }
   receive_.unlock();
@@ -164,7 +166,7 @@ void Client::receive(const Record& record) {
 void Client::read_packets() {
   std::shared_ptr<Link> link;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     link = link_;
   }
   for (;;) {
@@ -186,7 +188,7 @@ void Client::read_packets() {
     PacketHead head;
     if (packet.bytes.size() < sizeof head) continue;
     std::memcpy(&head, packet.bytes.data(), sizeof head);
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     if (asked_.erase(head.request) != 0) replies_[head.request].packet = std::move(packet);
     reply_posts_.fetch_add(1, std::memory_order_seq_cst);
     os::futex_wake(reply_posts_, 1 << 20);
@@ -196,7 +198,7 @@ void Client::read_packets() {
 void Client::lose_link(const std::string& why) {
   drain(true);  // what it said before it ended holds
   os::MutexLock reading(receive_);
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   link_.reset();
   unsent_.clear();
   std::vector<std::shared_ptr<Task>> lost;
@@ -218,7 +220,7 @@ void Client::lose_link(const std::string& why) {
 // Tasks are ready and there is no daemon.
 void Client::reconnect() {
   auto made = Link::open(settings_.link, descriptions_);
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   if (made.ok()) {
     adopt(std::move(made).value());
     // The new daemon knows of no copies; those that are there are announced with their next use.

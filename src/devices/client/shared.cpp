@@ -19,7 +19,7 @@ Fault no_daemon() { return {MCL_ERR_SRVCOMM, "there is no daemon, or it ended me
 // The connection; a new one where the daemon has ended.
 std::shared_ptr<Link> Client::connected_link() {
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     if (link_ != nullptr) return link_;
     link_wanted_ = true;
   }
@@ -27,7 +27,7 @@ std::shared_ptr<Link> Client::connected_link() {
   for (const Nanos deadline = os::monotonic_now() + kAnswerLimit;
        os::monotonic_now() < deadline;) {
     {
-      os::MutexLock lock(lock_);
+      Locked lock(*this);
       if (link_ != nullptr || !link_wanted_) return link_;
     }
     os::wait_readable(nullptr, 0, base::kMillisecond);
@@ -43,7 +43,7 @@ Fault Client::ask(T packet, std::span<const int> descriptors, Nanos deadline, bo
   if (link == nullptr) return no_daemon();
   std::uint32_t request = 0;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     request = packet.head.request = ++last_request_;
     asked_[request] = true;
     if (link_ != link || !link->send_packet(packet, descriptors).ok()) {
@@ -54,7 +54,7 @@ Fault Client::ask(T packet, std::span<const int> descriptors, Nanos deadline, bo
   for (;;) {
     const std::uint32_t seen = reply_posts_.load(std::memory_order_seq_cst);
     {
-      os::MutexLock lock(lock_);
+      Locked lock(*this);
       if (auto found = replies_.extract(request); !found.empty()) {
         if (found.mapped().lost) return no_daemon();
         *answered = true;
@@ -126,7 +126,7 @@ Fault Client::open_shared(const std::string& name, Bytes size, bool create, bool
   // Tasks use parts of it, which shall be parts of one buffer. It fails only where memory that the
   // program has given back since is registered there: then the first task registers what it uses.
   const bool registered = !register_buffer(*address, size);
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   if (registered) buffers_.at(static_cast<std::byte*>(*address))->is_shared = true;
   shared_[*address] = {name, mapped};
   return no_fault();
@@ -136,7 +136,7 @@ bool Client::close_shared(void* address) {
   SharedMemory memory;
   std::shared_ptr<Link> link;
   {
-    os::MutexLock lock(lock_);
+    Locked lock(*this);
     auto found = shared_.extract(address);
     if (found.empty()) return false;
     memory = found.mapped();
@@ -146,7 +146,7 @@ bool Client::close_shared(void* address) {
   os::unmap(reinterpret_cast<std::uintptr_t>(address), memory.size);
   CloseSharedPacket packet;
   set_text(packet.name, memory.name);
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   if (link != nullptr) static_cast<void>(link->send_packet(packet));
   return true;
 }
@@ -154,7 +154,7 @@ bool Client::close_shared(void* address) {
 Fault Client::publish(Task& task) {
   const std::shared_ptr<Link> link = connected_link();
   if (link == nullptr) return no_daemon();
-  os::MutexLock lock(lock_);
+  Locked lock(*this);
   task.sharing = ++last_sharing_;
   TaskPacket packet;
   packet.head.kind = PacketKind::kPublishTask;

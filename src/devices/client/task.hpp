@@ -77,7 +77,7 @@ class Task final : public Completion {
   mcl_handle* handle = nullptr;  // the user's; its status and ret are kept up to date
   std::int64_t sharing = -1;     // its number between processes
 
-  TaskState state = TaskState::kCreated;
+  std::atomic<TaskState> state{TaskState::kCreated};  // written under the lock, read by any thread
   DeviceSet allowed = 0, preferred = 0;  // the client's own devices
   int device = -1;
   Fault failure;  // does not change once `ended` is 1
@@ -92,9 +92,11 @@ class Task final : public Completion {
   std::vector<std::shared_ptr<DeviceBuffer>> held;  // copies and temporaries that it uses
   std::vector<std::shared_ptr<ResidentBuffer>> moved;  // buffers that wait for it (moving)
   Bytes copied = 0;
-  std::shared_ptr<Task> self;  // as long as the back end has it
+  std::shared_ptr<Task> self;  // as long as the back end has it, or it is in Client::arrived_
+  Outcome outcome;
+  Task* arrived_before = nullptr;
 
-  void finished(Outcome&& outcome) noexcept override;
+  void finished(Outcome&& told) noexcept override;
 };
 
 }  // namespace amasia::devices

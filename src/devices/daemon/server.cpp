@@ -75,7 +75,8 @@ Status Server::run(StopSource& stop) {
       if (connection->incoming.has_value()) connection->incoming->wake();
     }
     now = os::monotonic_now();
-    read_rings(now);  // what was not urgent, before questions are answered
+    // What was not urgent counts before questions are answered.
+    if (read_rings(now)) busy_until = now + settings_.spin;
     handle_ready(ready, stop);
     decide(now);
     if (idle_over(now) || drain_over(now)) break;
