@@ -374,7 +374,8 @@ int mcl_wait_shared_hdl(pid_t pid, uint32_t hdl_id);
    mcl_register_buffer. NULL on failure. */
 void* mcl_get_shared_buffer(const char* name, size_t size, int flags);
 
-/* Unmaps it; the last process that frees it, or dies, removes it. */
+/* Unmaps it. It goes when nobody has it mapped and the process that made it has called mcl_finit or
+   ended: until then others find it, with what is in it. Made again meanwhile, it is new. */
 void mcl_free_shared_buffer(void* address);
 
 #ifdef __cplusplus

@@ -128,8 +128,11 @@ static int sharing(const char* name) {
     return complain("task", 0);
   }
   if (fgets(line, sizeof line, stdin) == NULL) return 1;
+  mcl_free_shared_buffer(v); /* others find it as long as this process stays */
+  printf("freed\n");
+  fflush(stdout);
+  if (fgets(line, sizeof line, stdin) == NULL) return 1;
   mcl_hdl_free(task);
-  mcl_free_shared_buffer(v);
   return 0;
 }
 

@@ -151,6 +151,10 @@ class Processes(unittest.TestCase):
         owner.stdin.write("go\n")
         owner.stdin.flush()
         self.check(other, "client: shared")
+        owner.stdin.write("free\n")
+        owner.stdin.flush()
+        self.assertEqual(owner.stdout.readline(), "freed\n")
+        self.check(self.client("shared", "field", process, task), "client: shared")
         self.check_input(owner, "")
 
     def test_a_daemon_without_programs_ends(self):

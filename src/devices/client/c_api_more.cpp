@@ -41,7 +41,7 @@ AMASIA_MCL_API int mcl_task_device(mcl_handle* hdl) {
   if (now == nullptr) return -MCL_ERR_NOINIT;
   const std::shared_ptr<Task> task = task_of(*now, hdl);
   if (task == nullptr) return -MCL_ERR_INVREQ;
-  // The state is read under the lock that the device is written under.
+  // The device is written before the state.
   const TaskState state = now->client->state_of(*task);
   if (state < TaskState::kGranted || task->device < 0) {
     return answer(fault(MCL_ERR_INVTSK, "the task has no device yet"));

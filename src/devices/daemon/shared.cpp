@@ -11,10 +11,10 @@ SharedSegments::Answer SharedSegments::open(ClientId client, const std::string& 
   if (name.empty()) return {EINVAL};
   auto found = segments_.find(name);
   Answer answer;
-  if (found == segments_.end()) {
-    if (!create) return {ENOENT};
+  if (found == segments_.end() && !create) return {ENOENT};
+  if (found == segments_.end() || (create && found->second.users.empty())) {
     if (size == 0) return {EINVAL};
-    found = segments_.emplace(name, Segment{size, {}}).first;
+    found = segments_.insert_or_assign(name, Segment{size, {}, client}).first;
     answer.takes_memory = true;
   }
   Segment& segment = found->second;
@@ -31,7 +31,7 @@ bool SharedSegments::close(ClientId client, const std::string& name) {
   const auto user = segment->second.users.find(client);
   if (user == segment->second.users.end()) return false;
   if (--user->second == 0) segment->second.users.erase(user);
-  if (!segment->second.users.empty()) return false;
+  if (!segment->second.users.empty() || segment->second.maker.has_value()) return false;
   segments_.erase(segment);
   return true;
 }
@@ -40,7 +40,8 @@ std::vector<std::string> SharedSegments::leave(ClientId client) {
   std::vector<std::string> gone;
   for (auto at = segments_.begin(); at != segments_.end();) {
     at->second.users.erase(client);
-    if (at->second.users.empty()) {
+    if (at->second.maker == client) at->second.maker.reset();
+    if (at->second.users.empty() && !at->second.maker.has_value()) {
       gone.push_back(at->first);
       at = segments_.erase(at);
     } else {

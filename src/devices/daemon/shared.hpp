@@ -2,12 +2,15 @@
 // What several programs share by name: memory segments and published tasks. Pure: who uses what;
 // the server keeps the memory's descriptors.
 //
-// Invariants: a segment exists as long as a client uses it; a client that has left uses nothing; a
-// published task exists until its owner leaves, and then who waits for it is told that it failed.
+// Invariants: a segment exists as long as a client uses it, or the one that made it has not left:
+// programs of the original library free what others have yet to find. A client that has left uses
+// nothing. A published task exists until its owner leaves, and then who waits for it is told that
+// it failed.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,10 +28,10 @@ class SharedSegments {
     std::uint32_t users = 0;
     Bytes size = 0;
   };
-  // `size` 0: any. `create`: the client has brought memory, for the case that there is none yet.
-  // Each opening counts as a use.
+  // `size` 0: any. `create`: the client has brought memory, for the case that there is none yet, or
+  // one that nobody uses. Each opening counts as a use.
   Answer open(ClientId client, const std::string& name, Bytes size, bool create);
-  // One use less; true: it was the last, and the segment has gone.
+  // One use less; true: it was the last, its maker has left, and the segment has gone.
   bool close(ClientId client, const std::string& name);
   // The name is free again; who uses the segment keeps its memory, and closes it without effect.
   void forget(const std::string& name) { segments_.erase(name); }
@@ -40,6 +43,7 @@ class SharedSegments {
   struct Segment {
     Bytes size = 0;
     std::map<ClientId, std::uint32_t> users;
+    std::optional<ClientId> maker;  // as long as it has not left
   };
   std::map<std::string, Segment, std::less<>> segments_;
 };

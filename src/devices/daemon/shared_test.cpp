@@ -10,63 +10,78 @@
 namespace amasia::devices {
 namespace {
 
-TEST(SharedSegments, LiveAsLongAsSomeoneUsesThem) {
+// What each name stands for, by the words of the header.
+struct SegmentModel {
+  bool there = false;
+  Bytes size = 0;
+  int maker = -1;
+  std::map<std::uint32_t, int> uses;
+  int used() const {
+    int sum = 0;
+    for (const auto& [client, count] : uses) sum += count;
+    return sum;
+  }
+  // True: it has just gone.
+  bool goes() {
+    const bool gone = there && used() == 0 && maker < 0;
+    if (gone) there = false;
+    return gone;
+  }
+};
+
+TEST(SharedSegments, LiveAsLongAsSomeoneUsesThemOrTheirMakerStays) {
   std::mt19937 random(3);
-  for (int round = 0; round < 50; ++round) {
+  int found_unused = 0, made_anew = 0;
+  for (int round = 0; round < 100; ++round) {
     SharedSegments segments;
-    // The model: who uses what, how often.
-    std::map<std::pair<std::string, std::uint32_t>, int> uses;
-    std::map<std::string, Bytes> sizes;
-    const auto used = [&](const std::string& name) {
-      int sum = 0;
-      for (const auto& [key, count] : uses) sum += key.first == name ? count : 0;
-      return sum > 0;
-    };
+    std::map<std::string, SegmentModel> model;
     for (int step = 0; step < 300; ++step) {
       const std::string name(1, static_cast<char>('a' + random() % 3));
       const std::uint32_t client = random() % 4;
+      SegmentModel& one = model[name];
       switch (random() % 5) {
         case 0:
         case 1: {
           const Bytes size = random() % 3 * 10;
           const bool create = random() % 2 == 0;
           const auto answer = segments.open(ClientId(client), name, size, create);
-          const bool there = used(name);
-          if (!there) sizes[name] = size;
-          const int code = !there && !create                ? ENOENT
-                           : !there && size == 0            ? EINVAL
-                           : there && size > sizes.at(name) ? EINVAL
-                                                            : 0;
+          const bool makes = create && (!one.there || one.used() == 0);
+          const int code = makes                      ? (size == 0 ? EINVAL : 0)
+                           : !one.there               ? ENOENT
+                           : size > one.size          ? EINVAL
+                                                      : 0;
           ASSERT_EQ(answer.code, code);
           if (code != 0) break;
-          ASSERT_EQ(answer.takes_memory, !there);
-          ASSERT_EQ(answer.size, sizes.at(name));
-          ++uses[{name, client}];
+          ASSERT_EQ(answer.takes_memory, makes);
+          made_anew += makes && one.there;
+          found_unused += !makes && one.used() == 0;
+          if (makes) one = {true, size, static_cast<int>(client), {}};
+          ASSERT_EQ(answer.size, one.size);
+          ++one.uses[client];
           break;
         }
         case 2:
         case 3: {
-          int& count = uses[{name, client}];
-          const bool had = count > 0;
-          count -= had ? 1 : 0;
-          ASSERT_EQ(segments.close(ClientId(client), name), had && !used(name));
+          const bool had = one.there && one.uses[client] > 0;
+          if (had) --one.uses[client];
+          ASSERT_EQ(segments.close(ClientId(client), name), had && one.goes());
           break;
         }
         default: {
-          std::set<std::string> before;
-          for (const char* one : {"a", "b", "c"}) {
-            if (used(one)) before.insert(one);
+          std::set<std::string> expected;
+          for (auto& [other, segment] : model) {
+            segment.uses[client] = 0;
+            if (segment.maker == static_cast<int>(client)) segment.maker = -1;
+            if (segment.goes()) expected.insert(other);
           }
-          for (const char* one : {"a", "b", "c"}) uses[{one, client}] = 0;
-          for (const std::string& gone : segments.leave(ClientId(client))) {
-            ASSERT_FALSE(used(gone));
-            ASSERT_EQ(before.erase(gone), 1U);
-          }
-          for (const std::string& stays : before) ASSERT_TRUE(used(stays));
+          const auto gone = segments.leave(ClientId(client));
+          ASSERT_EQ(std::set<std::string>(gone.begin(), gone.end()), expected);
         }
       }
     }
   }
+  EXPECT_GT(found_unused, 100) << "the maker had freed it, and another one found it";
+  EXPECT_GT(made_anew, 100);
 }
 
 TaskPacket about(std::int32_t process, std::uint64_t task, bool wait, std::uint32_t request) {
