@@ -69,8 +69,12 @@ class Amasia {
  public:
   explicit Amasia(unsigned workers) {
     must(mcl_init(workers, 0), "mcl_init");
-    SourceFile source;
-    must(mcl_prg_load(source.path(), nullptr, MCL_PRG_SRC), "mcl_prg_load");
+    int result = 0;
+    {
+      SourceFile source;  // is removed before must() may end the process
+      result = mcl_prg_load(source.path(), nullptr, MCL_PRG_SRC);
+    }
+    must(result, "mcl_prg_load");
   }
   ~Amasia() { mcl_finit(); }
 

@@ -4,11 +4,14 @@
 that are killed, start and end. Nothing may be left behind."""
 
 import argparse
+import grp
 import os
 import pathlib
 import random
 import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -213,6 +216,61 @@ class Processes(unittest.TestCase):
         self.assertTrue(self.socket.exists())
         self.check(self.client("work", "1"), "client: 1 rounds")
 
+    def test_a_quota_is_told_as_one(self):
+        daemon = self.daemon("--policy-settings", "quota-memory=1K")
+        client = self.client("work", "1")
+        out, _ = client.communicate(timeout=LIMIT)
+        self.assertEqual(client.returncode, 1)
+        self.assertIn("more memory on a device than the daemon grants one program", out)
+        daemon.terminate()
+        daemon.communicate(timeout=LIMIT)
+
+    def test_the_socket_may_be_systemds(self):
+        self.socket.parent.mkdir()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(str(self.socket))
+            listening.listen()
+            number = listening.fileno()
+            # The one descriptor is 3, for the process that the shell becomes.
+            daemon = subprocess.Popen(
+                ["sh", "-c", f'LISTEN_PID=$$ LISTEN_FDS=1 exec "$0" 3<&{number}', OPTIONS.daemon],
+                env=self.environment, pass_fds=[number], stderr=subprocess.PIPE, text=True)
+            self.check(self.client("work", "3"), "client: 3 rounds")
+            self.assertEqual(processes_of(self.socket), [daemon.pid], "another one was started")
+            daemon.terminate()
+            _, errors = daemon.communicate(timeout=LIMIT)
+            self.assertEqual((daemon.returncode, errors), (0, ""))
+        self.assertTrue(self.socket.exists(), "it is not the daemon's to remove")
+        self.socket.unlink()
+        self.socket.parent.rmdir()
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_a_group_is_let_in_and_nobody_else(self):
+        os.chmod(self.folder.name, 0o711)
+        inside = grp.getgrall()[-1]
+        daemon = self.daemon("--group", inside.gr_name)
+
+        def come(group, user=54321):
+            done = subprocess.run(
+                ["setpriv", f"--reuid={user}", f"--regid={group}", "--clear-groups", OPTIONS.client,
+                 "work", "1"], env=self.environment, text=True, timeout=LIMIT, check=False,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            if done.returncode not in (0, 1):
+                self.skipTest(f"other users cannot run the program: {done.stderr}")
+            return done.stdout
+
+        self.assertIn("client: 1 rounds", come(inside.gr_gid))
+        self.assertIn("ermission denied", come(54322))
+        # The folder and the socket keep them out; and so does the daemon, by who they are.
+        os.chmod(self.socket.parent, 0o755)
+        os.chmod(self.socket, 0o666)
+        self.assertIn("this daemon serves user 0, not user 54321", come(54322))
+        self.assertIn("client: 1 rounds", come(inside.gr_gid))
+        daemon.terminate()
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual(daemon.returncode, 0)
+        self.assertIn("of user 54321 is refused", errors)
+
     def test_what_is_wrong_is_said(self):
         def first_line(**changes):
             done = subprocess.run([OPTIONS.client, "work", "1"], text=True, timeout=LIMIT,
@@ -226,7 +284,7 @@ class Processes(unittest.TestCase):
         self.assertIn("no daemon listens at", first_line(AMASIA_DEVICES_START="0"))
         self.assertIn("cannot start the daemon", first_line(AMASIA_DEVICED="/nowhere/deviced"))
         self.assertIn("AMASIA_DEVICES_WEIGHT is '-1'", first_line(AMASIA_DEVICES_WEIGHT="-1"))
-        self.socket.parent.rmdir()
+        self.assertFalse(self.socket.parent.exists(), "an empty folder is left")
         for arguments in (["--spin", "soon"], ["--group", "nobody-of-this-name"], ["--frob"],
                           ["--policy", "no-such-policy"], ["--policy", "./no_such_policy.so"],
                           ["--trace", "/nowhere/trace.json"]):

@@ -82,6 +82,7 @@ Result<os::Descriptor> connect_or_start(const ConnectSettings& settings,
       settings.executable.empty() ? daemon_executable() : settings.executable;
   if (auto done = start(executable, listening.value().get()); !done.ok()) {
     ::unlink(path.c_str());
+    ::rmdir(directory.c_str());  // fails where something else is in it
     return done.error();
   }
   return connected;

@@ -8,6 +8,19 @@
 #include "devices/client/client.hpp"
 
 namespace amasia::devices {
+namespace {
+
+Fault why_refused(RefuseReason reason) {
+  if (reason == RefuseReason::kQuota) {
+    return fault(MCL_ERR_QUOTA,
+                 "the task needs more memory on a device than the daemon grants one program (its "
+                 "policy's quota-memory)");
+  }
+  return fault(reason == RefuseReason::kNoDevice ? MCL_ERR_INVDEV : MCL_ERR_DEVMEM,
+               "the daemon has no device that can hold the task");
+}
+
+}  // namespace
 
 void Client::serve(void* client) {
   os::set_thread_name("amasia-service");
@@ -137,10 +150,7 @@ void Client::receive(const Record& record) {
         ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
         return;
       }
-      end(task, fault(content.reason == static_cast<std::uint8_t>(RefuseReason::kNoDevice)
-                          ? MCL_ERR_INVDEV
-                          : MCL_ERR_DEVMEM,
-                      "the daemon has no device that can hold the task"));
+      end(task, why_refused(static_cast<RefuseReason>(content.reason)));
       pump();
       return;
     }

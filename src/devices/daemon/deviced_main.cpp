@@ -52,18 +52,23 @@ Result<os::Descriptor> listen_here(DaemonSettings& settings) {
   }
   const auto lock = os::lock_directory(directory);
   if (!lock.ok()) return lock.error();
+  // Nothing is left of a daemon that does not start. It fails where something else is in it.
+  const auto give_up = [&](Error why) {
+    ::rmdir(directory.c_str());
+    return why;
+  };
   if (os::connect_to_path(path).ok()) {
     return Error{fmt::format("a daemon listens at '{}' already", path), EADDRINUSE};
   }
   ::unlink(path.c_str());  // left behind by one that was killed
   auto listening = os::listen_at_path(path, group ? 0660 : 0600);
-  if (!listening.ok()) return listening;
+  if (!listening.ok()) return give_up(listening.error());
   if (group && (::chown(path.c_str(), static_cast<uid_t>(-1), *settings.server.group) != 0 ||
                 ::chown(directory.c_str(), static_cast<uid_t>(-1), *settings.server.group) != 0)) {
     const int reason = errno;
     ::unlink(path.c_str());
-    return base::errno_error(reason, fmt::format("cannot give '{}' to group '{}'", path,
-                                                 settings.group));
+    return give_up(base::errno_error(reason, fmt::format("cannot give '{}' to group '{}'", path,
+                                                         settings.group)));
   }
   settings.server.own_path = path;
   return listening;

@@ -59,7 +59,7 @@ constexpr Row kRows[] = {
      &set_time<base::kSecond, 1'000'000, &ServerSettings::idle_end>},
     {"--drain", "SECONDS", "how long tasks may still take after SIGTERM (30)",
      &set_time<base::kSecond, 1'000'000, &ServerSettings::drain_limit>},
-    {"--spin", "MICROSECONDS", "how long it looks for the next request before it sleeps (20)",
+    {"--spin", "MICROSECONDS", "how long it looks for the next request before it sleeps (50)",
      &set_time<base::kMicrosecond, 1'000'000, &ServerSettings::spin>},
     {"--inherited", "", "its standard input is the listening socket (a client has made it)",
      [](DaemonSettings& settings, std::string_view) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cerrno>
 
 namespace amasia::devices {
 namespace {
@@ -247,8 +248,12 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
   about.allowed &= large_enough;
   about.preferred &= large_enough;
   // Memory was looked at above; a quota is the policy's.
-  if (draining_ || about.allowed == 0 || !policy_->can_run(about).ok()) {
-    const auto reason = draining_ ? RefuseReason::kDraining : RefuseReason::kTooLarge;
+  const Status can = about.allowed == 0 ? Error{"no device is large enough", ENOMEM}
+                                        : policy_->can_run(about);
+  if (draining_ || !can.ok()) {
+    const auto reason = draining_                     ? RefuseReason::kDraining
+                        : can.error().code == EDQUOT ? RefuseReason::kQuota
+                                                      : RefuseReason::kTooLarge;
     release_buffers(client, task);
     effects.push_back(Send{client.first, short_record(RecordKind::kRefuse, about.key.task, 0,
                                                       static_cast<std::uint8_t>(reason))});

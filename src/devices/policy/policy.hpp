@@ -83,7 +83,7 @@ class Policy {
   virtual void remove_client(ClientId client) = 0;  // its tasks and buffers are gone already
   virtual void add_device(DeviceId device, const DeviceDescription& description) = 0;
   // Whether the task could ever start: memory, quotas, devices. An error is a sentence for the
-  // user.
+  // user; its code is EDQUOT where only a quota stands against it.
   virtual Status can_run(const TaskDescription&) const { return base::ok(); }
   virtual void put(TaskDescription task) = 0;
   virtual Decision next(Nanos now) = 0;

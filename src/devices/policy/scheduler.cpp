@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 
 namespace amasia::devices::policy {
 
@@ -63,7 +64,7 @@ Status Scheduler::can_run(const TaskDescription& task) const {
   if (needs <= has) {
     return Error{fmt::format("the task needs {} on a device; the daemon grants a client {}",
                              base::volume_text(needs), base::volume_text(parts_.quota.bytes_max)),
-                 0};
+                 EDQUOT};
   }
   return Error{fmt::format("the task needs {}; the largest device that it may run on has {}",
                            base::volume_text(needs), base::volume_text(has)),

@@ -525,6 +525,7 @@ TEST(Policy, WhatCanNeverRunIsRefusedWithASentence) {
   task.temporary = 2 * base::kMiB;
   EXPECT_EQ(policy->can_run(task).error().message,
             "the task needs 2048.0 KiB on a device; the daemon grants a client 1024.0 KiB");
+  EXPECT_EQ(policy->can_run(task).error().code, EDQUOT);
   task.resident = {{1, UINT64_MAX, Access::kRead}, {2, UINT64_MAX, Access::kRead}};
   EXPECT_FALSE(policy->can_run(task).ok()) << "sizes that clients make up do not wrap";
 }

@@ -33,6 +33,7 @@ enum class RefuseReason : std::uint8_t {
   kNoDevice = 1,      // none of the devices that the task may run on exists
   kTooLarge = 2,      // what it needs at once is more than any of those devices has
   kDraining = 3,      // put after kDraining; put it to the next daemon
+  kQuota = 4,         // more than the daemon grants one client
 };
 
 struct PutRecord {
