@@ -318,6 +318,11 @@ class task {
     detail::checked(mcl_task_set_priority(handle_.get(), priority));
     return *this;
   }
+  // Called at its end (mcl_task_on_end); not where submit() throws.
+  task& when_ended(mcl_end_function function, void* context) {
+    detail::checked(mcl_task_on_end(handle_.get(), function, context));
+    return *this;
+  }
   // It starts when these have ended, and fails where one of them fails.
   task& after(std::span<const future> earlier) {
     for (const future& one : earlier) after_.push_back(one.handle());

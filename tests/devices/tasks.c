@@ -3,6 +3,7 @@
    not hold and ends with 1; prints "tasks: all is well" otherwise. */
 #include <amasia/mcl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,46 @@ static void check_failures(void) {
   EXPECT(mcl_wait(late) == -MCL_ERR_DEPEND);
   EXPECT(v[0] == 0);
   mcl_hdl_free(bad), mcl_hdl_free(next), mcl_hdl_free(last), mcl_hdl_free(late);
+  free(v);
+}
+
+struct told {
+  atomic_int times;
+  int error;
+  char reason[200];
+};
+static void tell(void* context, int error, const char* reason) {
+  struct told* told = context;
+  told->error = error;
+  snprintf(told->reason, sizeof told->reason, "%s", reason);
+  told->times++;
+}
+
+/* Told of the end: of a task that ends well, of one that fails, of one that depends on it and is
+   failed by the submission itself. mcl_wait_all returns after all that. */
+static void check_told_of_ends(void) {
+  struct told good = {0}, bad = {0}, late = {0};
+  long* v = calloc(kSize, sizeof *v);
+  mcl_handle *works = mcl_task_create(), *fails_now = mcl_task_create(), *after = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(works, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg(works, 0, v, kSize * sizeof *v,
+                          MCL_ARG_BUFFER | MCL_ARG_INPUT | MCL_ARG_OUTPUT) == 0);
+  EXPECT(mcl_task_on_end(works, tell, &good) == 0);
+  EXPECT(mcl_exec(works, whole, NULL, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_task_on_end(works, tell, &good) == -MCL_ERR_INVREQ);
+  EXPECT(mcl_task_set_kernel(fails_now, "fails", 0) == 0);
+  EXPECT(mcl_task_on_end(fails_now, tell, &bad) == 0);
+  EXPECT(mcl_exec(fails_now, one, NULL, MCL_TASK_ANY) == 0);
+  EXPECT(mcl_wait_all() == 0);
+  EXPECT(good.times == 1 && good.error == 0 && good.reason[0] == '\0');
+  EXPECT(bad.times == 1 && bad.error == -MCL_ERR_EXEC && strstr(bad.reason, "returned 7"));
+  EXPECT(mcl_task_set_kernel(after, "fails", 0) == 0);
+  EXPECT(mcl_task_on_end(after, tell, &late) == 0);
+  EXPECT(mcl_exec_with_dependencies(after, one, NULL, MCL_TASK_ANY, 1, &fails_now) == 0);
+  EXPECT(late.times == 1 && late.error == -MCL_ERR_DEPEND && strstr(late.reason, "returned 7"));
+  for (int i = 0; i < kSize; ++i) EXPECT(v[i] == 1);
+  mcl_hdl_free(works), mcl_hdl_free(fails_now), mcl_hdl_free(after);
+  EXPECT(mcl_task_on_end(works, tell, &good) == -MCL_ERR_INVREQ);
   free(v);
 }
 
@@ -318,6 +359,7 @@ int main(void) {
   check_saxpy();
   check_dependencies();
   check_failures();
+  check_told_of_ends();
   check_time_out();
   check_mistakes();
   check_parts_and_transfers();

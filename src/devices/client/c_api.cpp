@@ -408,6 +408,19 @@ AMASIA_MCL_API int mcl_task_set_priority(mcl_handle* hdl, int priority) {
   return 0;
 }
 
+AMASIA_MCL_API int mcl_task_on_end(mcl_handle* hdl, mcl_end_function function, void* context) {
+  Session* const now = session();
+  if (now == nullptr) return -MCL_ERR_NOINIT;
+  const std::shared_ptr<Task> task = task_of(*now, hdl);
+  if (task == nullptr) return -MCL_ERR_INVREQ;
+  if (now->client->state_of(*task) != TaskState::kCreated) {
+    return answer(fault(MCL_ERR_INVREQ, "the task was submitted already"));
+  }
+  task->on_end = function;
+  task->on_end_context = context;
+  return 0;
+}
+
 AMASIA_MCL_API int mcl_exec2_with_dependencies(mcl_handle* hdl, uint64_t* global_work_dims,
                                                uint64_t* local_work_dims, uint64_t* offsets,
                                                uint64_t flags, uint64_t ndependencies,

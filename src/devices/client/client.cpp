@@ -322,6 +322,9 @@ void Client::end_one(Task& task, Fault failure) {
   set_status(task, TaskState::kEnded, MCL_REQ_COMPLETED);
   task.ended.store(1, std::memory_order_seq_cst);  // partner: wait(), which counts itself first
   if (task.sleepers.load(std::memory_order_seq_cst) != 0) os::futex_wake(task.ended, 1 << 20);
+  if (task.on_end != nullptr) {
+    task.on_end(task.on_end_context, -task.failure.code, task.failure.reason.c_str());
+  }
   const bool last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   tasks_.erase(task.number);  // the caller holds a reference
   if (last) {

@@ -76,6 +76,8 @@ class Task final : public Completion {
   std::int32_t priority = 0;
   mcl_handle* handle = nullptr;  // the user's; its status and ret are kept up to date
   std::int64_t sharing = -1;     // its number between processes
+  mcl_end_function on_end = nullptr;  // told of the end, under the client's lock
+  void* on_end_context = nullptr;
 
   std::atomic<TaskState> state{TaskState::kCreated};  // written under the lock, read by any thread
   DeviceSet allowed = 0, preferred = 0;  // the client's own devices
