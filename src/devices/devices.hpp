@@ -35,6 +35,9 @@
 // kernel.
 #pragma once
 
+// For the module `cuda` of tasks: GPUs without daemon or client.
+#include "devices/backends/built_programs.hpp"
+#include "devices/backends/cuda/cuda_device.hpp"
 #include "devices/client/observe.hpp"
 #include "devices/ids.hpp"
 #include "devices/policy/policy.hpp"

@@ -127,7 +127,12 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  void submit(const Work& work, Completion& completion);
+  // In one stream works run in the order in which they were submitted; kAnyStream: the least busy.
+  static constexpr int kAnyStream = -1;
+  void submit(const Work& work, Completion& completion, int stream = kAnyStream);
+  // From memory of this GPU, or of another one of the same driver, to memory of this one.
+  void copy_here(CUdeviceptr to, const Device& from_device, CUdeviceptr from, Bytes size,
+                 Completion& completion, int stream = kAnyStream);
 
   Result<CUdeviceptr> take_memory(Bytes rounded);
   void give_memory(CUdeviceptr address, Bytes rounded);
@@ -151,6 +156,8 @@ class Device {
   bool copy_out(Flight& flight, const Work& work);
   bool note(Flight& flight, CUresult error, const char* what);
   bool mark(Flight& flight, Mark which);
+  std::unique_ptr<Flight> take_off(Completion& completion, int stream);
+  void send(std::unique_ptr<Flight> flight);
   Stream& least_busy_stream();
 
   static void on_end(void* flight);
@@ -167,6 +174,7 @@ class Device {
   std::vector<std::unique_ptr<Flight>> airborne_ AMASIA_GUARDED_BY(mutex_);
   std::vector<Flight*> landed_ AMASIA_GUARDED_BY(mutex_);
   bool ending_ AMASIA_GUARDED_BY(mutex_) = false;
+  bool sleeps_ AMASIA_GUARDED_BY(mutex_) = false;  // until it is told of a work
   std::atomic<std::uint32_t> signal_{0};  // counted up under mutex_; partner: wait_for_landed()
   os::Thread thread_;
 };

@@ -68,6 +68,9 @@ inline constexpr unsigned kEventDefault = 0x0;              // CUevent_flags
   F(MemFreeHost, cuMemFreeHost, (void*))                                                         \
   F(MemcpyHtoDAsync, cuMemcpyHtoDAsync_v2, (CUdeviceptr, const void*, std::size_t, CUstream))    \
   F(MemcpyDtoHAsync, cuMemcpyDtoHAsync_v2, (void*, CUdeviceptr, std::size_t, CUstream))          \
+  F(MemcpyDtoDAsync, cuMemcpyDtoDAsync_v2, (CUdeviceptr, CUdeviceptr, std::size_t, CUstream))    \
+  F(MemcpyPeerAsync, cuMemcpyPeerAsync,                                                          \
+    (CUdeviceptr, CUcontext, CUdeviceptr, CUcontext, std::size_t, CUstream))                     \
   F(StreamCreate, cuStreamCreate, (CUstream*, unsigned))                                         \
   F(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                               \
   F(StreamSynchronize, cuStreamSynchronize, (CUstream))                                          \

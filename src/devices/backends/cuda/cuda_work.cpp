@@ -24,7 +24,6 @@ Stream& Device::least_busy_stream() {
       best = &stream;
     }
   }
-  best->works.fetch_add(1, std::memory_order_relaxed);
   return *best;
 }
 
@@ -198,19 +197,50 @@ bool Device::launch(Flight& flight, const Work& work) {
   return mark(flight, kRunEnded);
 }
 
-void Device::submit(const Work& work, Completion& completion) {
-  const InContext in(*this);
+std::unique_ptr<Flight> Device::take_off(Completion& completion, int stream) {
   auto flight = take_flight();
   flight->device = this;
   flight->completion = &completion;
-  flight->stream = &least_busy_stream();
+  flight->stream = stream == kAnyStream ? &least_busy_stream()
+                                        : &streams_[static_cast<std::size_t>(stream)];
+  flight->stream->works.fetch_add(1, std::memory_order_relaxed);
+  return flight;
+}
+
+void Device::submit(const Work& work, Completion& completion, int stream) {
+  const InContext in(*this);
+  auto flight = take_off(completion, stream);
   static_cast<void>(mark(*flight, kBegan) && copy_in(*flight, work) && launch(*flight, work) &&
                     copy_out(*flight, work) && mark(*flight, kEnded));
+  send(std::move(flight));
+}
+
+void Device::copy_here(CUdeviceptr to, const Device& from_device, CUdeviceptr from, Bytes size,
+                       Completion& completion, int stream) {
+  const InContext in(*this);
+  auto flight = take_off(completion, stream);
+  const CUstream commands = flight->stream->handle;
+  const auto copy = [&] {
+    return &from_device == this ? cuda.MemcpyDtoDAsync(to, from, size, commands)
+                                : cuda.MemcpyPeerAsync(to, context, from, from_device.context,
+                                                       size, commands);
+  };
+  static_cast<void>(mark(*flight, kBegan) &&
+                    note(*flight, copy(), "cannot copy between memories of GPUs") &&
+                    mark(*flight, kEnded));
+  send(std::move(flight));
+}
+
+void Device::send(std::unique_ptr<Flight> flight) {
   Flight* const in_the_air = flight.get();
+  bool wakes = false;
   {
     const os::MutexLock lock(mutex_);
     airborne_.push_back(std::move(flight));
+    wakes = std::exchange(sleeps_, false);
+    if (wakes) signal_.fetch_add(1, std::memory_order_release);
   }
+  if (wakes) os::futex_wake(signal_, 1);
   // Also after a failure: what was enqueued before it may still be under way.
   if (cuda.LaunchHostFunc(in_the_air->stream->handle, &Device::on_end, in_the_air) != kSuccess) {
     cuda.StreamSynchronize(in_the_air->stream->handle);
@@ -243,12 +273,15 @@ void Device::look_for_failure() {
 }
 
 // Sleeps until works have ended; empty: the device is to end, and none is under way.
+// Without works it sleeps as if there were some at first, so that those that follow soon need not
+// wake it; then until it is told of one: a failed device calls back for none, not for the first.
 std::vector<std::unique_ptr<Flight>> Device::wait_for_landed() {
-  for (;;) {
+  for (bool idle = false;;) {
     std::uint32_t seen = 0;
-    bool under_way = false;
+    bool without_end = false;
     {
       const os::MutexLock lock(mutex_);
+      sleeps_ = false;
       if (landed_.empty() && !airborne_.empty()) look_for_failure();
       std::vector<std::unique_ptr<Flight>> ended;
       for (Flight* const flight : landed_) {
@@ -262,9 +295,10 @@ std::vector<std::unique_ptr<Flight>> Device::wait_for_landed() {
       landed_.clear();
       if (!ended.empty() || (ending_ && airborne_.empty())) return ended;
       seen = signal_.load(std::memory_order_acquire);
-      under_way = !airborne_.empty();
+      without_end = sleeps_ = idle && airborne_.empty();
+      idle = airborne_.empty();
     }
-    os::futex_wait(signal_, seen, under_way ? kLookForFailure : Nanos{-1});
+    os::futex_wait(signal_, seen, without_end ? Nanos{-1} : kLookForFailure);
   }
 }
 
