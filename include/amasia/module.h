@@ -12,6 +12,7 @@
 //                                         in the order in which they were given
 //   module_host::hold    any task         the caller's finish scope waits until the hold is dropped
 //   module_host::poll_me that thread      poll() is called until it says that nothing is left
+//   module_host::async_within  any thread a task in the finish scope of a hold
 #pragma once
 
 #include <memory>
@@ -44,6 +45,9 @@ class AMASIA_TASKS_API module {
   virtual void finalise() noexcept = 0;
   // Completes what is over: puts the promises, then drops the holds. Must not wait or throw.
   virtual poll_result poll() noexcept { return poll_result::nothing_left; }
+  // A worker has found nothing and is about to sleep; only after module_host::tell_me_of_idleness()
+  // was called. On that worker's thread, one call at a time. Must not wait, throw or create tasks.
+  virtual void idle() noexcept {}
 };
 
 // Keeps a finish scope waiting. Dropped by any thread, after the operation's promise is put.
@@ -58,8 +62,11 @@ class AMASIA_TASKS_API hold {
   }
   ~hold() { release(); }
   void release() noexcept;
+  // Of an operation that has no future: the error leaves the finish that is held. Before release().
+  void fail(std::exception_ptr error) noexcept;
 
  private:
+  friend class module_host;
   detail::Scope* scope_ = nullptr;
 };
 
@@ -108,11 +115,21 @@ class AMASIA_TASKS_API module_host {
   hold hold_scope();
   // On the thread of run().
   void poll_me();
+  // A task of the held finish scope, as if who took the hold had created it. Any thread.
+  template <typename Body>
+  void async_within(const hold& held, Body&& body) {
+    create(detail::ClosureTask<std::decay_t<Body>>::make(std::forward<Body>(body)), held);
+  }
+  // From now on module::idle() is called. In initialise().
+  void tell_me_of_idleness();
+  // Whether a worker sleeps, or is about to. Any thread; out of date at once.
+  bool some_worker_sleeps() const noexcept;
 
  private:
   bool begin_here();
   void end_here() noexcept;
   void post(detail::Call* call);
+  void create(detail::Task* task, const hold& held);
   detail::Scheduler& scheduler_;
   module& module_;
 };

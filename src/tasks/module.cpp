@@ -34,6 +34,8 @@ void hold::release() noexcept {
   scheduler->operation_ended();  // last: until then all may sleep without being in a deadlock
 }
 
+void hold::fail(std::exception_ptr error) noexcept { detail::fail(scope_, std::move(error)); }
+
 hold module_host::hold_scope() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
   ++worker.current->net;
@@ -46,6 +48,17 @@ void module_host::poll_me() {
                "poll_me() is for the thread of run()");
   scheduler_.errands().poll(&module_);
 }
+
+void module_host::create(detail::Task* task, const hold& held) {
+  AMASIA_CHECK(held.scope_ != nullptr, "a task is created within a hold that was released");
+  task->scope = held.scope_;
+  // Not the end of the scope: the hold counts in it.
+  static_cast<void>(held.scope_->count.add(1));
+  scheduler_.make_runnable(task);
+}
+
+void module_host::tell_me_of_idleness() { scheduler_.tell_of_idleness(&module_); }
+bool module_host::some_worker_sleeps() const noexcept { return scheduler_.some_worker_sleeps(); }
 
 bool module_host::begin_here() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
@@ -76,11 +89,25 @@ void Scheduler::attach(module& added) {
 void Scheduler::detach(module& attached) noexcept {
   AMASIA_CHECK(!busy_.load(), "a module is detached during run()");
   errands_.forget(&attached);  // run() has waited for its operations
+  {
+    const os::MutexLock lock(told_mutex_);  // no call of idle() is under way afterwards
+    std::erase(told_of_idleness_, &attached);
+  }
   attached.finalise();
   std::erase_if(attached_, [&](const Attached& one) { return one.what == &attached; });
   if (!attached_.empty()) return;
   workers_[0]->errands = nullptr;
   workers_[0]->watched = workers_[0]->traces;
+}
+
+void Scheduler::tell_of_idleness(module* whom) {
+  const os::MutexLock lock(told_mutex_);
+  told_of_idleness_.push_back(whom);
+}
+
+void Scheduler::tell_that_idle() {
+  const os::MutexLock lock(told_mutex_);
+  for (module* const one : told_of_idleness_) one->idle();
 }
 
 void Scheduler::check_thread() const {

@@ -50,6 +50,22 @@ class Echo : public module {
     });
     return value;
   }
+  // Not an operation with a future: a thread of its own creates `count` tasks of `body` in the
+  // caller's finish scope, and has `failure` leave it, unless that is empty.
+  template <typename Body>
+  void tasks_from_elsewhere(int count, Body body, std::exception_ptr failure) {
+    threads.emplace_back([this, count, body, failure, held = host_->hold_scope()]() mutable {
+      for (int n = 0; n < count; ++n) host_->async_within(held, body);
+      if (failure != nullptr) held.fail(failure);
+      held.release();
+    });
+  }
+  hold hold_here() { return host_->hold_scope(); }
+  bool some_worker_sleeps() const { return host_->some_worker_sleeps(); }
+  void want_idleness() { host_->tell_me_of_idleness(); }
+  void idle() noexcept override { idle_calls.fetch_add(1); }
+  std::atomic<long> idle_calls{0};
+
   // Ready when a thread of its own has slept.
   future<void> from_elsewhere(std::chrono::milliseconds sleep) {
     promise<void> result;
@@ -204,6 +220,54 @@ TEST_P(Modules, ForeignThreadsMayComplete) {
     });
   });
   for (auto& thread : echo.threads) thread.join();
+}
+
+TEST_P(Modules, ForeignThreadsMayCreateTasks) {
+  std::atomic<int> ran{0};
+  workers.run([&] {
+    for (int round = 1; round <= 20; ++round) {
+      finish([&] {
+        echo.tasks_from_elsewhere(
+            10, [&] { async([&] { ran.fetch_add(1); }); }, nullptr);
+      });
+      EXPECT_EQ(ran.load(), 10 * round);
+    }
+  });
+  for (auto& thread : echo.threads) thread.join();
+}
+
+TEST_P(Modules, WhatFailsWithoutAFutureLeavesTheFinish) {
+  std::atomic<int> ran{0};
+  const auto failure = std::make_exception_ptr(std::runtime_error("elsewhere"));
+  workers.run([&] {
+    EXPECT_THROW(
+        finish([&] { echo.tasks_from_elsewhere(3, [&] { ran.fetch_add(1); }, failure); }),
+        std::runtime_error);
+    EXPECT_EQ(ran.load(), 3);
+  });
+  for (auto& thread : echo.threads) thread.join();
+}
+
+TEST_P(Modules, AreToldOfIdlenessIfTheyWantTo) {
+  const auto wait_asleep = [&] { echo.from_elsewhere(std::chrono::milliseconds(20)).get(); };
+  workers.run(wait_asleep);
+  for (auto& thread : echo.threads) thread.join();
+  echo.threads.clear();
+  EXPECT_EQ(echo.idle_calls.load(), 0);
+  echo.want_idleness();
+  workers.run([&] {
+    promise<void> enough;
+    const auto told = enough.get_future();
+    // All workers come to sleep while this one waits; then one that sleeps is to be seen.
+    std::thread watcher([&] {
+      while (!echo.some_worker_sleeps() || echo.idle_calls.load() == 0) std::this_thread::yield();
+      enough.put();
+    });
+    auto held = echo.hold_here();
+    told.get();
+    held.release();
+    watcher.join();
+  });
 }
 
 TEST_P(Modules, RefusesWhatIsOutOfPlace) {

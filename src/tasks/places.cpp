@@ -96,6 +96,7 @@ PlaceRecord& Scheduler::add_place(const place_description& description) {
     if (other < known) platform_.edges.emplace_back(other, known);
   }
   for (machine::PlatformWorker& worker : platform_.workers) {
+    if (description.without_workers) break;
     worker.pop.push_back(known);
     worker.steal.push_back(known);
     if (description.first_worker_only) break;

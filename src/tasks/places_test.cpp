@@ -242,12 +242,16 @@ TEST_P(Places, ModulesAddPlacesBeforeTheFirstRun) {
   EXPECT_EQ(workers.add_place({.name = "gpu0", .type = place_type::gpu}), device);
   EXPECT_THROW(workers.add_place({.name = "gpu0", .type = place_type::node}), std::logic_error);
   const place all = workers.add_place({.name = "all", .first_worker_only = false});
+  const place nobodys = workers.add_place(
+      {.name = "nobody's", .next_to = {}, .without_workers = true});
+  EXPECT_TRUE(nobodys.workers().empty());
   EXPECT_EQ(all.workers().size(), GetParam());
   EXPECT_EQ(joined(workers.find_place("memory").neighbours()), "interconnect storage gpu0 all ");
   const auto caller = std::this_thread::get_id();
   workers.run([&] {
     async_at(device, [&] { EXPECT_EQ(std::this_thread::get_id(), caller); });
     EXPECT_THROW(workers.add_place({.name = "late"}), std::logic_error);
+    EXPECT_THROW(async_at(nobodys, [] {}), std::logic_error);
   });
   EXPECT_THROW(workers.add_place({.name = "late"}), std::logic_error);
 }

@@ -198,6 +198,8 @@ class Scheduler {
   void attach(module& added);
   void detach(module& attached) noexcept;
   void post(Call* call);
+  void tell_of_idleness(module* whom);
+  bool some_worker_sleeps() const { return idle_.any(); }
   Errands& errands() { return errands_; }
   void operation_began() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
   void operation_ended() { outstanding_.fetch_sub(1, std::memory_order_release); }
@@ -242,6 +244,7 @@ class Scheduler {
   Task* look_around(Worker& worker);
   void pass_on(const Worker& worker);
   void rest(Worker& worker);
+  void tell_that_idle();
   void sleep(Worker& worker, Nanos most);
   void check_thread() const;
   void report_deadlock_if_any();
@@ -270,7 +273,8 @@ class Scheduler {
   int home_thread_ = 0;             // that of run(), where modules are attached
   Errands errands_;
   std::atomic<std::int64_t> outstanding_{0};  // operations of modules: no deadlock while there are
-
+  os::Mutex told_mutex_;
+  std::vector<module*> told_of_idleness_ AMASIA_GUARDED_BY(told_mutex_);
 
   os::Mutex spares_mutex_;
   Strand* spares_ AMASIA_GUARDED_BY(spares_mutex_) = nullptr;

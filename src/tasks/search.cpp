@@ -209,6 +209,7 @@ void Scheduler::rest(Worker& worker) {
 }
 
 void Scheduler::sleep(Worker& worker, Nanos most) {
+  tell_that_idle();
   idle_.announce(worker.id);
   if (has_barrier_) os::process_barrier();
   const bool found = sees_work(worker) || stopping_.load(std::memory_order_seq_cst) ||

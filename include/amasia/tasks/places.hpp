@@ -88,6 +88,8 @@ struct place_description {
   std::vector<std::string> next_to = {"memory"};  // has edges to these, as far as they are there
   // On worker 0's paths only, at their ends; else on those of all workers.
   bool first_worker_only = true;
+  // On nobody's: tasks are not created there but by functions of the module.
+  bool without_workers = false;
 };
 
 // How bytes get from places of one type to places of another; of a module (runtime::copies_by).
