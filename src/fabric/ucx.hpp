@@ -24,6 +24,9 @@ struct UcxSettings {
   Nanos keepalive = base::kSecond;
 };
 
+// Whether messages between the nodes of a job with these options may go through memory.
+bool may_share_memory(const base::Options& options);
+
 // Variables (name, value) that a launcher must set for its nodes unless the user has: UCX reads
 // them as it is loaded, before any call could tell it. Without them it patches the C library's
 // mmap, munmap and madvise, and installs handlers for SIGSEGV, SIGBUS and others.
@@ -34,5 +37,7 @@ std::span<const std::pair<const char*, const char*>> ucx_environment();
 // connect_timeout. `bootstrap` is not used after return. Destruction tells the peers that this
 // node leaves in order, and waits at most five seconds for all that was sent to go out.
 Result<std::unique_ptr<Fabric>> connect_ucx(Bootstrap& bootstrap, const UcxSettings& settings);
+// The same as the job's options want it: transports, time limit, and links made slower.
+Result<std::unique_ptr<Fabric>> connect_job(Bootstrap& bootstrap, const base::Options& options);
 
 }  // namespace amasia::fabric

@@ -11,6 +11,7 @@
 #include "os/descriptor.hpp"
 #include "os/event_poll.hpp"
 #include "os/futex.hpp"
+#include "os/loaded_objects.hpp"
 #include "os/memory_map.hpp"
 #include "os/mutex.hpp"
 #include "os/network_namespace.hpp"

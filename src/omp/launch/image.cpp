@@ -4,7 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
+
+#include "os/os.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -105,28 +106,7 @@ Result<std::vector<AddressRange>> global_ranges(const ObjectTable& objects) {
 }
 
 std::string build_id(const LoadedObject& object) {
-  for (std::uint16_t i = 0; i < object.header_count; ++i) {
-    const ElfW(Phdr)& header = object.headers[i];
-    if (header.p_type != PT_NOTE) continue;
-    const auto* note = reinterpret_cast<const char*>(object.load_address + header.p_vaddr);
-    const char* const end = note + header.p_memsz;
-    while (note + sizeof(ElfW(Nhdr)) <= end) {
-      ElfW(Nhdr) head;
-      std::memcpy(&head, note, sizeof head);
-      const char* const name = note + sizeof head;
-      const char* const content = name + base::round_up(head.n_namesz, 4);
-      note = content + base::round_up(head.n_descsz, 4);
-      if (note > end) break;
-      if (head.n_type != NT_GNU_BUILD_ID || head.n_namesz != 4) continue;
-      if (std::memcmp(name, "GNU", 4) != 0) continue;
-      std::string digits;
-      for (std::uint32_t at = 0; at < head.n_descsz; ++at) {
-        digits += fmt::format("{:02x}", static_cast<unsigned char>(content[at]));
-      }
-      return digits;
-    }
-  }
-  return "";
+  return os::build_id(object.load_address, {object.headers, object.header_count});
 }
 
 std::string describe_image(const ObjectTable& objects) {

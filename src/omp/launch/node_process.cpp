@@ -43,19 +43,9 @@ thread_local bool ending_for_another_node = false;
 
 std::byte* pointer(std::uintptr_t address) { return reinterpret_cast<std::byte*>(address); }
 
-bool messages_may_share_memory(const base::Options& options) {
-  // Nodes in network namespaces of their own stand for hosts, which share no memory.
-  return !options.netns && options.transport != base::Transport::kTcp;
-}
-
 // With slowed links nodes meet by message too: what they post in memory would come at once.
 bool nodes_share_memory(const base::Options& options) {
-  return messages_may_share_memory(options) && options.link.empty();
-}
-
-const char* transports_of(const base::Options& options) {
-  if (!messages_may_share_memory(options)) return "tcp";
-  return options.transport == base::Transport::kShared ? "shm" : "";
+  return fabric::may_share_memory(options) && options.link.empty();
 }
 
 std::span<const std::byte> bytes_of_text(std::string_view text) {
@@ -128,13 +118,9 @@ Status NodeProcess::connect() {
   if (!bootstrap.ok()) return bootstrap.error();
   bootstrap_ = std::move(bootstrap).value();
   if (const Status same = agree_on_image(*bootstrap_); !same.ok()) return same.error();
-  fabric::UcxSettings settings;
-  settings.transports = transports_of(options());
-  settings.connect_timeout = start_timeout();
-  auto fabric = fabric::connect_ucx(*bootstrap_, settings);
+  auto fabric = fabric::connect_job(*bootstrap_, options());
   if (!fabric.ok()) return fabric.error();
   fabric_ = std::move(fabric).value();
-  if (const Status slowed = slow_links(); !slowed.ok()) return slowed.error();
   fabric_->set_peer_lost_handler(this);
   fabric_->set_handler(kProcessFirst, kProcessLast, this);
   brief_calibration_ =
@@ -149,16 +135,6 @@ Status NodeProcess::connect() {
     source_ = std::move(source).value();
     delegation_->set_abort_note([this] { note_own_signal(SIGABRT); });
   }
-  return base::ok();
-}
-
-Status NodeProcess::slow_links() {
-  const auto speed = base::parse_link(options().link);
-  AMASIA_CHECK(speed.has_value(), "the table of options takes no other");
-  if (!speed->is_slowed()) return base::ok();
-  auto slowed = fabric::make_slow_link(std::move(fabric_), *speed);
-  if (!slowed.ok()) return slowed.error();
-  fabric_ = std::move(slowed).value();
   return base::ok();
 }
 

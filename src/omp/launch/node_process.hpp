@@ -120,7 +120,6 @@ class NodeProcess final : public Services,
   Status share_globals();
   Status run_engine();
   Status slow_program();
-  Status slow_links();
   Status agree_on_image(fabric::Bootstrap& bootstrap);
   std::vector<double> core_speeds() const;
   void make_node();
