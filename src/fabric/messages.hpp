@@ -13,7 +13,7 @@
 namespace amasia::fabric {
 
 // What a message means to its receiver. 0x000-0x0ff is the fabric's own, 0x100-0x1ff dsm,
-// 0x200-0x2ff omp, 0x300-0x3ff launch and standard streams.
+// 0x200-0x2ff omp, 0x300-0x3bf launch and standard streams, 0x3c0-0x3cf tasks.
 using MessageType = std::uint16_t;
 inline constexpr MessageType kFirstFreeType = 0x100;
 inline constexpr MessageType kTypeCount = 0x400;

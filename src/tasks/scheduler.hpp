@@ -159,6 +159,7 @@ class Scheduler {
   std::vector<unsigned> workers_at(const PlaceRecord& place) const;
   Copiers& copiers() { return copiers_; }
   std::vector<span_statistics> spans() const;
+  void write_trace() const noexcept;
   // On the worker's thread, where events are wanted.
   void emit(Worker& worker, const trace_event& event);
   const char* place_name(const Worker& worker, std::uint32_t place) const;
@@ -223,7 +224,6 @@ class Scheduler {
   }
   void push_elsewhere(Worker& worker, Task* task);
   void tell_takers(const PlaceRecord& place);
-  void write_trace() const noexcept;
   void set_up_places();
   void set_up_paths();
   void start();

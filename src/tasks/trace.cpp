@@ -207,5 +207,6 @@ void emit(event_kind kind, const char* name, double value) {
 void mark(const char* name) { emit(event_kind::mark, name, 0); }
 void count(const char* name, double value) { emit(event_kind::counter, name, value); }
 std::vector<span_statistics> runtime::spans() const { return scheduler_->spans(); }
+void runtime::write_trace() const { scheduler_->write_trace(); }
 
 }  // namespace amasia::tasks

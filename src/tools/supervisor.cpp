@@ -68,7 +68,8 @@ Outcome Supervisor::run() {
     if (outcome.signal == 0 && outcome.exit_code != 126 && outcome.exit_code != 127) {
       base::log_line(LogLevel::kWarning,
                      "'{}' ran on the origin alone: nothing that it started is linked to an OpenMP "
-                     "runtime (libomp or libgomp)",
+                     "runtime (libomp or libgomp), or has made itself a node "
+                     "(amasia-tasks-nodes)",
                      settings_.command_name);
     }
   }

@@ -61,6 +61,19 @@ class Installed(unittest.TestCase):
                          env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})
         self.assertEqual(said, "sum 4 of 3 ranks\n")
 
+    def test_a_program_of_nodes(self):
+        program = self.build_with_pkg_config(HERE / "package" / "nodes.cpp", "amasia-tasks-nodes")
+        env = {**os.environ, "LD_LIBRARY_PATH": str(self.libraries)}
+        primes = "78498 primes\n"
+        self.assertEqual(output_of(program, env=env),
+                         f"node 0 says 0\n{primes}a task failed\n")
+        amasia = pathlib.Path(OPTIONS.build) / "bin" / "amasia"
+        self.assertEqual(output_of(amasia, "run", "-n", "3", program, env=env),
+                         "node 0 says 0\nnode 1 says 10\nnode 2 says 20\n"
+                         f"{primes}node 2: a task failed\n")
+        code = (HERE / "package" / "nodes.cpp").read_text().split("\n", 1)[1]
+        self.assertIn(code, (HERE.parent.parent / "docs" / "nodes.md").read_text())
+
     def test_places(self):
         program = self.build_with_pkg_config(HERE / "package" / "places.cpp", "amasia-tasks")
         said = output_of(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})

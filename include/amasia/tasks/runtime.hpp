@@ -93,6 +93,9 @@ class AMASIA_TASKS_API runtime {
   // How often and how long spans were, by category, name and place. Any thread, at any time; those
   // that are still open are not in it.
   std::vector<span_statistics> spans() const;
+  // What the runtime's end writes, if options::trace names a file: for programs that do not come to
+  // that end. When nothing runs.
+  void write_trace() const;
 
   // The graph of places. Any thread.
   std::vector<place> places() const;
