@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // base: the vocabulary of every layer. Depends on the C++ library and fmt only; does no I/O except
-// the log's single write(2). Invariants: nothing here takes a lock, and nothing here but
-// `options` and `Result`'s error text allocates, so the fault path may use all the rest.
+// the log's single write(2). Invariants: nothing here takes a lock, and nothing here but `options`,
+// texts of JSON and `Result`'s error text allocates, so the fault path may use all the rest.
 #pragma once
 
 #include "base/check.hpp"
 #include "base/emulation.hpp"
 #include "base/ids.hpp"
+#include "base/json_text.hpp"
 #include "base/log.hpp"
 #include "base/options.hpp"
 #include "base/quantities.hpp"

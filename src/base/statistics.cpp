@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/check.hpp"
+#include "base/json_text.hpp"
 #include "base/sharing_reason.hpp"
 
 namespace amasia::base {
@@ -21,28 +22,11 @@ constexpr std::array<const char*, 7> kPhases = {"",       "cold",  "warm",     "
 constexpr std::array<const char*, 5> kForms = {"blocks", "chunks", "vectors", "pool", "ordered"};
 constexpr std::array<const char*, 3> kRules = {"prediction", "always", "threshold"};
 
-// JSON strings carry any site name: control characters escaped, bytes above 0x7f as they are.
-void append_quoted(std::string& out, std::string_view text) {
-  out += '"';
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (character == '"' || character == '\\') {
-      out += '\\';
-      out += character;
-    } else if (byte < 0x20) {
-      fmt::format_to(Output(out), "\\u{:04x}", byte);
-    } else {
-      out += character;
-    }
-  }
-  out += '"';
-}
-
-void append_quoted_or_null(std::string& out, std::string_view text) {
+void append_text_or_null(std::string& out, std::string_view text) {
   if (text.empty()) {
     out += "null";
   } else {
-    append_quoted(out, text);
+    out += json_text(text);
   }
 }
 
@@ -115,11 +99,11 @@ void append_loop_part(std::string& out, const LoopNodeStatistics& node) {
 
 void append_loop(std::string& out, const RegionStatistics& region, const LoopStatistics& loop) {
   out += "{\"site\":";
-  append_quoted(out, loop.site);
+  out += json_text(loop.site);
   out += ",\"kind\":";
-  append_quoted(out, loop.kind);
+  out += json_text(loop.kind);
   out += ",\"schedule\":";
-  append_quoted(out, loop.schedule);
+  out += json_text(loop.schedule);
   fmt::format_to(Output(out),
                  ",\"form\":\"{}\",\"chunk\":{},\"runs\":{},\"iterations\":{},"
                  "\"per_node\":",
@@ -130,23 +114,23 @@ void append_loop(std::string& out, const RegionStatistics& region, const LoopSta
   append_time(out, "predicted_ns", loop.predicted_ns);
   append_time(out, "measured_ns", loop.measured_ns);
   out += ",\"reason\":";
-  append_quoted(out, loop_reason(region, loop));
+  out += json_text(loop_reason(region, loop));
   out += '}';
 }
 
 void append_region(std::string& out, const RegionStatistics& region) {
   out += "{\"site\":";
-  append_quoted(out, region.site);
+  out += json_text(region.site);
   fmt::format_to(Output(out), ",\"runs\":{},\"nodes\":{},\"single_node_reason\":", region.runs,
                  region.nodes);
-  append_quoted_or_null(out, region.single_node_reason);
+  append_text_or_null(out, region.single_node_reason);
   fmt::format_to(Output(out),
                  ",\"single_node_runs\":{},\"faults\":{},\"stall_ns\":{},\"elapsed_ns\":{},"
                  "\"reason\":",
                  region.single_node_runs, region.faults, region.stall_ns, region.elapsed_ns);
-  append_quoted(out, sharing_reason(region));
+  out += json_text(sharing_reason(region));
   out += ",\"phase\":";
-  append_quoted_or_null(out, name_of(region.phase));
+  append_text_or_null(out, name_of(region.phase));
   fmt::format_to(Output(out), ",\"rule\":\"{}\",\"csr\":", name_of(region.rule));
   append_list(out, region.csr, append_ratio);
   out += ",\"per_node\":";

@@ -14,25 +14,12 @@ namespace amasia::tasks {
 namespace detail {
 namespace {
 
-std::string quoted(std::string_view text) {
-  std::string out = "\"";
-  for (const char byte : text) {
-    if (byte == '"' || byte == '\\') {
-      out += '\\';
-      out += byte;
-    } else if (static_cast<unsigned char>(byte) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(byte));
-    } else {
-      out += byte;
-    }
-  }
-  return out + '"';
-}
+using base::json_text;
 
 std::string event_text(const trace_event& event, int process, std::int64_t origin_ns) {
   std::string out = fmt::format(
-      "{{\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f}", quoted(event.name),
-      quoted(event.category), process, event.worker,
+      "{{\"name\":{},\"cat\":{},\"pid\":{},\"tid\":{},\"ts\":{:.3f}", json_text(event.name),
+      json_text(event.category), process, event.worker,
       static_cast<double>(event.begin_ns - origin_ns) / 1000);
   switch (event.kind) {
     case event_kind::slice:
@@ -45,7 +32,7 @@ std::string event_text(const trace_event& event, int process, std::int64_t origi
     case event_kind::counter:
       return out + fmt::format(",\"ph\":\"C\",\"args\":{{\"value\":{}}}}}", event.value);
   }
-  if (*event.place != '\0') out += ",\"args\":{\"place\":" + quoted(event.place) + "}";
+  if (*event.place != '\0') out += ",\"args\":{\"place\":" + json_text(event.place) + "}";
   return out + "}";
 }
 

@@ -11,6 +11,8 @@
 namespace amasia::devices {
 namespace {
 
+using base::json_text;
+
 std::string device_text(std::size_t number, const DeviceState& device) {
   const DeviceDescription& about = device.description;
   return fmt::format(

@@ -6,6 +6,8 @@
 namespace amasia::devices {
 namespace {
 
+using base::json_text;
+
 // Numbers of the trace's processes: devices first, then clients.
 constexpr std::uint64_t kFirstDevice = 1;
 constexpr std::uint64_t kFirstClient = 1000;
@@ -21,21 +23,6 @@ std::string metadata(std::uint64_t process, std::string_view name, std::string_v
 double microseconds(Nanos nanos) { return static_cast<double>(nanos) / 1000; }
 
 }  // namespace
-
-std::string json_text(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 std::string TraceText::device(DeviceId id, const DeviceDescription& description) {
   const std::string more = fmt::format(R"(,"device":{},"class":{},"depth":{},"memory":{})",

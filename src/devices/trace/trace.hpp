@@ -53,7 +53,4 @@ class TraceText {
   std::map<std::uint64_t, std::vector<Nanos>> lanes_;
 };
 
-// A string in JSON, with its quotes.
-std::string json_text(std::string_view text);
-
 }  // namespace amasia::devices
