@@ -17,7 +17,8 @@ def main(daemon, command):
     with tempfile.TemporaryDirectory() as folder:
         socket = pathlib.Path(folder) / "run" / "devices.sock"
         environment = {**os.environ, "AMASIA_DEVICES_SOCKET": str(socket),
-                       "AMASIA_DEVICES_START": "0", "AMASIA_DEVICES_BACKENDS": "opencl"}
+                       "AMASIA_DEVICES_START": "0"}
+        environment.setdefault("AMASIA_DEVICES_BACKENDS", "opencl")
         environment.setdefault("POCL_DEVICES", "basic")
         # Should this script be killed, the daemon ends by itself.
         with subprocess.Popen([daemon, "--idle-end", "20"], env=environment,
