@@ -33,7 +33,7 @@ struct Parts {
 struct Settings {
   LineSettings line;
   ClientTerms quota;
-  Nanos ahead = 500 * base::kMicrosecond;
+  Nanos ahead = 2 * base::kMillisecond;
 };
 
 template <typename Entries, typename Part>
