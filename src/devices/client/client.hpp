@@ -225,6 +225,7 @@ class Client {
   std::size_t granted_ AMASIA_GUARDED_BY(lock_) = 0;
   struct InFlight {
     std::uint32_t now = 0, half = 0;
+    bool runs_long = false;  // in the thread that submits, and the last one took long
   };
   std::vector<InFlight> in_flight_ AMASIA_GUARDED_BY(lock_);
   std::map<std::byte*, std::shared_ptr<ResidentBuffer>> buffers_ AMASIA_GUARDED_BY(lock_);

@@ -84,6 +84,10 @@ void Client::enqueue(Job job, bool stays) {
 bool Client::is_quick(const Job& job) {
   if (job.evict != nullptr) return false;
   const Task& task = *job.task;
+  // Who runs a whole kernel reads no ring meanwhile; the next grants are for somebody else then.
+  if (in_flight_[job.device].runs_long && idle_workers_.load(std::memory_order_relaxed) != 0) {
+    return false;
+  }
   if (!task.kernel.empty() && !programs_.is_known(job.device, task.kernel)) return false;
   return std::all_of(task.arguments.begin(), task.arguments.end(), [&](const Argument& argument) {
     if (argument.resident == nullptr) return true;

@@ -5,6 +5,12 @@
 #include "devices/client/client.hpp"
 
 namespace amasia::devices {
+namespace {
+
+// A kernel that takes longer keeps the thread that runs it from the ring for too long.
+constexpr Nanos kLongInCaller = 50 * base::kMicrosecond;
+
+}  // namespace
 
 void Task::finished(Outcome&& told) noexcept {
   client->finish_run(*this, std::move(told));
@@ -67,6 +73,9 @@ void Client::land(const std::shared_ptr<Task>& task) {
     --outstanding_;
     --granted_;
     --in_flight_[device].now;
+    const DevicePlace& place = places_[device];
+    in_flight_[device].runs_long = place.backend->runs_in_caller(place.local) &&
+                                   outcome.run_ended - outcome.run_began > kLongInCaller;
     post(Record::of(record), wants_grants(device));
   }
   release(*task, static_cast<bool>(failure));
