@@ -74,6 +74,27 @@ class Installed(unittest.TestCase):
         code = (HERE / "package" / "nodes.cpp").read_text().split("\n", 1)[1]
         self.assertIn(code, (HERE.parent.parent / "docs" / "nodes.md").read_text())
 
+    def test_what_cannot_travel_does_not_compile(self):
+        flags = output_of("pkg-config", "--cflags", "amasia-tasks-nodes",
+                          env={**os.environ,
+                               "PKG_CONFIG_PATH": str(self.libraries / "pkgconfig")})
+        for statement, sentence in (
+                ("nodes::async_at(nodes::at(0), [n] { (void)n; })", None),
+                ("nodes::async_at(nodes::at(0), [text] { (void)text; })",
+                 "a callable that other nodes may run travels as bytes"),
+                ("nodes::async_any(function)", "a pointer to a function means nothing on another"),
+                ("nodes::async_future_any([] { return std::string(); })",
+                 "the result of a callable that other nodes may run travels as bytes")):
+            source = self.root / "travels.cpp"
+            source.write_text("#include <amasia/nodes.hpp>\n#include <string>\n"
+                              "namespace nodes = amasia::nodes;\nvoid function();\n"
+                              "void send(int n, std::string text) {\n"
+                              f"  (void)n; (void)text; {statement};\n}}\n")
+            done = subprocess.run([OPTIONS.compiler, "-fsyntax-only", *shlex.split(flags), source],
+                                  capture_output=True, text=True, timeout=120, check=False)
+            self.assertEqual(done.returncode == 0, sentence is None, done.stderr)
+            self.assertIn(sentence or "", done.stderr)
+
     def test_places(self):
         program = self.build_with_pkg_config(HERE / "package" / "places.cpp", "amasia-tasks")
         said = output_of(program, env={**os.environ, "LD_LIBRARY_PATH": str(self.libraries)})

@@ -48,8 +48,8 @@ void take_back_signals() {
 }
 
 Result<std::unique_ptr<fabric::Fabric>> connect(launch::Membership& membership,
-                                                const ProgramImage& image) {
-  base::Options options;  // the launcher's, checked already
+                                                const ProgramImage& image,
+                                                base::Options& options) {
   if (const Status read = base::parse_environment(environ, options); !read.ok()) {
     return read.error();
   }
@@ -75,7 +75,8 @@ std::unique_ptr<Connection> Connection::join(const ProgramImage& image) {
   }
   if (!joined.value()) return nullptr;
   launch::Membership& membership = *joined.value();
-  auto fabric = connect(membership, image);
+  base::Options options;  // the launcher's, checked already
+  auto fabric = connect(membership, image, options);
   if (!fabric.ok()) {
     membership.failed(fabric.error().message);
     ::_exit(2);
@@ -83,7 +84,8 @@ std::unique_ptr<Connection> Connection::join(const ProgramImage& image) {
   take_back_signals();
   base::set_log_identity(membership.self().value, STDERR_FILENO);
   return std::unique_ptr<Connection>(
-      new Connection(std::move(membership), std::move(fabric).value()));
+      new Connection(std::move(membership), std::move(fabric).value(),
+                     options.spin_us * base::kMicrosecond));
 }
 
 Connection::~Connection() { stop(); }
@@ -111,9 +113,15 @@ void Connection::start(fabric::Handler& handler, fabric::PeerLostHandler& losses
 
 void Connection::receive() {
   std::uint32_t refusals = 0;
+  Nanos awake_until = 0;  // answers come soon, and more tasks do
   while (!stopping_.load(std::memory_order_relaxed)) {
     if (fabric_->poll(kMessagesAtOnce) != 0) {
       refusals = 0;
+      awake_until = os::monotonic_now() + spin_;
+      continue;
+    }
+    if (os::monotonic_now() < awake_until) {
+      os::pause_core();
       continue;
     }
     const bool armed = fabric_->arm();

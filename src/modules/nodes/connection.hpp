@@ -48,12 +48,13 @@ class Connection {
   bool is_ending() const { return ending_.load(std::memory_order_relaxed); }
 
  private:
-  Connection(launch::Membership membership, std::unique_ptr<fabric::Fabric> fabric)
-      : membership_(std::move(membership)), fabric_(std::move(fabric)) {}
+  Connection(launch::Membership membership, std::unique_ptr<fabric::Fabric> fabric, Nanos spin)
+      : membership_(std::move(membership)), fabric_(std::move(fabric)), spin_(spin) {}
   void receive();
 
   launch::Membership membership_;
   std::unique_ptr<fabric::Fabric> fabric_;
+  const Nanos spin_;  // how long it polls after a message before it sleeps (--spin)
   os::Thread receiver_;
   std::atomic<bool> stopping_{false};
   std::atomic<bool> ending_{false};
