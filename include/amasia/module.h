@@ -71,9 +71,11 @@ class AMASIA_TASKS_API hold {
 };
 
 namespace detail {
+struct ModuleCounts;
 // Something for the thread of run() to call.
 struct Call {
   void (*execute)(Call* self) noexcept = nullptr;  // frees it, too
+  ModuleCounts* counts = nullptr;                  // of the module whose call it is
   Call* next = nullptr;
 };
 template <typename Body>
@@ -96,7 +98,8 @@ struct ClosureCall : Call {
 // What a module gets from the runtime that it is attached to.
 class AMASIA_TASKS_API module_host {
  public:
-  module_host(detail::Scheduler& scheduler, module& of) : scheduler_(scheduler), module_(of) {}
+  module_host(detail::Scheduler& scheduler, module& of, detail::ModuleCounts& counts)
+      : scheduler_(scheduler), module_(of), counts_(counts) {}
   module_host(const module_host&) = delete;
   module_host& operator=(const module_host&) = delete;
 
@@ -132,6 +135,8 @@ class AMASIA_TASKS_API module_host {
   void create(detail::Task* task, const hold& held);
   detail::Scheduler& scheduler_;
   module& module_;
+  detail::ModuleCounts& counts_;
+  std::int64_t call_began_ns_ = 0;  // of the thread of run()
 };
 
 }  // namespace amasia::tasks

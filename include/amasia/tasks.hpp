@@ -292,4 +292,5 @@ struct range {
 #include "amasia/tasks/forasync.hpp"
 #include "amasia/tasks/places.hpp"
 #include "amasia/tasks/runtime.hpp"
+#include "amasia/tasks/statistics.hpp"
 #include "amasia/tasks/tracing.hpp"

@@ -206,6 +206,11 @@ constexpr std::array kRows = {
         "chrome://tracing, unless the program names a file itself. In the name, %p stands for the "
         "process.",
         AMASIA_TEXT(tasks_trace)},
+    Row{"--tasks-statistics", 0, "AMASIA_TASKS_STATISTICS", Kind::kPath, 0, 0, nullptr, nullptr,
+        "For programs that use libamasia-tasks: what workers, places and modules did, as JSON, "
+        "with each task timed, unless the program names a file itself. -: as text to the standard "
+        "error. In the name, %p stands for the process.",
+        AMASIA_TEXT(tasks_statistics)},
 };
 static_assert(kRows.size() <= 64, "set_rows has a bit for each row");
 

@@ -59,8 +59,8 @@ struct Options {
   std::string library;  // "": the one that was installed with the tool
   std::string calibration;  // "": the user's own file; "off": neither read nor measured
 
-  std::string tasks_platform;  // "": none; of libamasia-tasks
-  std::string tasks_trace;     // "": none; of libamasia-tasks
+  // Of libamasia-tasks; "": none.
+  std::string tasks_platform, tasks_trace, tasks_statistics;
 
   // OMP_SCHEDULE, where it is one of ours: not in the table, as the variable is not ours alone.
   std::optional<RuntimeSchedule> runtime_schedule;

@@ -115,6 +115,7 @@ void spawn(Task* task) {
 void spawn_at(Task* task, place at) {
   task->place = at.record()->index;
   Worker& worker = worker_of_task();
+  worker.at[task->place].created.add(1);
   adopt(worker, task);
   worker.scheduler->push(worker, task);
 }
@@ -314,7 +315,6 @@ bool stop_requested() {
 runtime::runtime(options chosen)
     : scheduler_(std::make_unique<detail::Scheduler>(std::move(chosen))) {}
 runtime::~runtime() = default;
-std::vector<worker_statistics> runtime::statistics() const { return scheduler_->statistics(); }
 void runtime::run_root(const std::function<void()>& root) { scheduler_->run_root(root); }
 
 }  // namespace amasia::tasks

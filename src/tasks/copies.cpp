@@ -102,6 +102,9 @@ future<void> async_copy(void* to, place to_place, const void* from, place from_p
                         std::size_t bytes) {
   const PlaceRecord& target = record_of(to_place);
   const PlaceRecord& source = record_of(from_place);
+  detail::PlaceCounts& counts = detail::worker_of_task().at[target.index];
+  counts.copies.add(1);
+  counts.bytes.add(static_cast<std::int64_t>(bytes));
   const copy_function& by_module =
       target.scheduler->copiers()
           .copies[static_cast<std::size_t>(target.type)][static_cast<std::size_t>(source.type)];

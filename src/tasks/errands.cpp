@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tasks/errands.hpp"
 
+#include <algorithm>
+#include <utility>
+
 #include "os/os.hpp"
 
 namespace amasia::tasks::detail {
@@ -8,10 +11,15 @@ namespace amasia::tasks::detail {
 bool Errands::make_calls() {
   if (!has_calls()) return false;
   calling_ = true;
+  Nanos began = os::monotonic_now();
   while (has_calls()) {
     for (Call* call = calls_.take_all(); call != nullptr;) {
       Call* const next = call->next;
+      ModuleCounts& counts = *call->counts;
       call->execute(call);
+      const Nanos ended = os::monotonic_now();
+      counts.calls.add(1);
+      counts.calls_ns.add(ended - std::exchange(began, ended));
       call = next;
     }
   }
@@ -34,8 +42,13 @@ bool Errands::attend(bool eagerly) {
   if (!eagerly && !pace_.is_due(began)) return done;
   calling_ = true;
   bool completed = false;
+  Nanos ended = began;
   for (std::size_t n = 0; n < polled_.size();) {
-    const poll_result result = polled_[n]->poll();
+    const Polled one = polled_[n];
+    const poll_result result = one.what->poll();
+    const Nanos now = os::monotonic_now();
+    one.counts->polls.add(1);
+    one.counts->polls_ns.add(now - std::exchange(ended, now));
     if (result != poll_result::none_completed) completed = true;
     if (result == poll_result::nothing_left) {
       polled_.erase(polled_.begin() + static_cast<std::ptrdiff_t>(n));
@@ -44,20 +57,20 @@ bool Errands::attend(bool eagerly) {
     }
   }
   calling_ = false;
-  const Nanos ended = os::monotonic_now();
   completed ? pace_.progressed(ended) : pace_.found_nothing(began, ended);
   return done || completed;
 }
 
 Nanos Errands::rest() { return pace_.rest(os::monotonic_now()); }
 
-void Errands::poll(module* of) {
+void Errands::poll(module* of, ModuleCounts& counts) {
   pace_.progressed(os::monotonic_now());
-  if (!polls(of)) polled_.push_back(of);
+  if (!polls(of)) polled_.push_back({of, &counts});
 }
 
 bool Errands::polls(const module* of) const {
-  return std::find(polled_.begin(), polled_.end(), of) != polled_.end();
+  return std::any_of(polled_.begin(), polled_.end(),
+                     [&](const Polled& one) { return one.what == of; });
 }
 
 }  // namespace amasia::tasks::detail

@@ -17,6 +17,7 @@
 #include "base/base.hpp"
 #include "tasks/atomics.hpp"
 #include "tasks/poll_pace.hpp"
+#include "tasks/statistics.hpp"
 
 namespace amasia::tasks::detail {
 
@@ -76,10 +77,12 @@ class Errands {
   bool begin_call();
   void end_call() { calling_ = false; }
 
-  void poll(module* of);
+  void poll(module* of, ModuleCounts& counts);
   bool polls(const module* of) const;
   // Its last operation may have ended in a call, and not in the poll that would have noticed.
-  void forget(const module* of) { std::erase(polled_, of); }
+  void forget(const module* of) {
+    std::erase_if(polled_, [&](const Polled& one) { return one.what == of; });
+  }
   bool polls_any() const { return !polled_.empty(); }
 
  private:
@@ -88,7 +91,11 @@ class Errands {
 
   CallLine<Call> calls_;
   bool calling_ = false;
-  std::vector<module*> polled_;
+  struct Polled {
+    module* what;
+    ModuleCounts* counts;
+  };
+  std::vector<Polled> polled_;
   PollPace pace_;
 };
 

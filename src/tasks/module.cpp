@@ -40,13 +40,14 @@ hold module_host::hold_scope() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
   ++worker.current->net;
   scheduler_.operation_began();
+  counts_.operations.fetch_add(1, std::memory_order_relaxed);
   return hold(worker.current->scope);
 }
 
 void module_host::poll_me() {
   AMASIA_CHECK(detail::this_worker() != nullptr && detail::this_worker()->errands != nullptr,
                "poll_me() is for the thread of run()");
-  scheduler_.errands().poll(&module_);
+  scheduler_.errands().poll(&module_, counts_);
 }
 
 void module_host::create(detail::Task* task, const hold& held) {
@@ -62,11 +63,20 @@ bool module_host::some_worker_sleeps() const noexcept { return scheduler_.some_w
 
 bool module_host::begin_here() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
-  return worker.errands != nullptr && worker.strand->fiber.room() > kRoomForCalls &&
-         worker.errands->begin_call();
+  const bool here = worker.errands != nullptr && worker.strand->fiber.room() > kRoomForCalls &&
+                    worker.errands->begin_call();
+  if (here) call_began_ns_ = os::monotonic_now();
+  return here;
 }
-void module_host::end_here() noexcept { scheduler_.errands().end_call(); }
-void module_host::post(detail::Call* call) { scheduler_.post(call); }
+void module_host::end_here() noexcept {
+  counts_.calls.add(1);
+  counts_.calls_ns.add(os::monotonic_now() - call_began_ns_);
+  scheduler_.errands().end_call();
+}
+void module_host::post(detail::Call* call) {
+  call->counts = &counts_;
+  scheduler_.post(call);
+}
 
 void runtime::attach(module& added) { scheduler_->attach(added); }
 void runtime::detach(module& attached) noexcept { scheduler_->detach(attached); }
@@ -78,7 +88,7 @@ void Scheduler::attach(module& added) {
     throw std::logic_error(std::string("module '") + added.name() + "' is attached during run()");
   }
   if (!attached_.empty()) check_thread();
-  auto host = std::make_unique<module_host>(*this, added);
+  auto host = std::make_unique<module_host>(*this, added, counts_of(added));
   added.initialise(*host);
   attached_.push_back({&added, std::move(host)});
   home_thread_ = os::current_thread_id();
@@ -97,7 +107,7 @@ void Scheduler::detach(module& attached) noexcept {
   std::erase_if(attached_, [&](const Attached& one) { return one.what == &attached; });
   if (!attached_.empty()) return;
   workers_[0]->errands = nullptr;
-  workers_[0]->watched = workers_[0]->traces;
+  workers_[0]->watched = workers_[0]->traces || workers_[0]->measures;
 }
 
 void Scheduler::tell_of_idleness(module* whom) {

@@ -37,6 +37,7 @@ options completed(options chosen) {
   if (!parsed.ok()) throw std::runtime_error(parsed.error().message);
   if (chosen.platform.empty()) chosen.platform = from_environment.tasks_platform;
   if (chosen.trace.empty()) chosen.trace = from_environment.tasks_trace;
+  if (chosen.statistics.empty()) chosen.statistics = from_environment.tasks_statistics;
   return chosen;
 }
 
@@ -132,6 +133,7 @@ void Scheduler::set_up_paths() {
   for (auto& worker : workers_) {
     const machine::PlatformWorker& paths = platform_.workers[worker->id];
     worker->deques.resize(places_.size());
+    worker->at = std::make_unique<PlaceCounts[]>(places_.size());
     worker->places.push_back(places_[0].get());
     insert(places_[0]->takers, worker->id);
     const auto take_in = [&](std::uint32_t index) {
@@ -153,6 +155,7 @@ void Scheduler::set_up_paths() {
     worker->home->deques[worker->id].store(&worker->deque, std::memory_order_relaxed);
   }
   for (auto& place : places_) place->narrow = place->takers != places_[0]->takers;
+  set_up_.store(true, std::memory_order_release);  // partner: statistics_of_places()
 }
 
 const PlaceRecord& Scheduler::place_named(std::string_view name) const {
@@ -191,6 +194,7 @@ void must_take_tasks(place at) {
 
 void spawn_awaiting_at(AwaitingTask* task, place at) {
   task->place = at.record()->index;
+  worker_of_task().at[task->place].created.add(1);
   spawn_awaiting(task);
 }
 
@@ -202,6 +206,7 @@ void spawn_background_at(Task* task, place at) {
   // The caller is outstanding in that scope, directly or not: it cannot end before.
   static_cast<void>(scope->count.add(1));
   worker.counts.spawned.add(1);
+  worker.at[task->place].created.add(1);
   worker.scheduler->push(worker, task);
 }
 

@@ -41,7 +41,8 @@ Scheduler::Scheduler(options chosen)
   for (std::uint32_t id = 0; id < platform_.workers.size(); ++id) {
     workers_.push_back(std::make_unique<Worker>(this, id));
     workers_.back()->traces = !options_.trace.empty() || options_.on_event != nullptr;
-    workers_.back()->watched = workers_.back()->traces;
+    workers_.back()->measures = !options_.statistics.empty();
+    workers_.back()->watched = workers_.back()->traces || workers_.back()->measures;
   }
   set_up_places();
 }
@@ -63,6 +64,7 @@ Scheduler::~Scheduler() {
   for (auto& worker : workers_) idle_.wake(worker->id);
   for (auto& worker : workers_) worker->thread.join();
   write_trace();
+  write_statistics();
 }
 
 void Scheduler::enter_thread(void* argument) {
@@ -112,23 +114,6 @@ void Scheduler::run_root(const std::function<void()>& root) {
   background_ = nullptr;
   busy_.store(false);
   if (task.error != nullptr) std::rethrow_exception(task.error);
-}
-
-std::vector<worker_statistics> Scheduler::statistics() const {
-  std::vector<worker_statistics> all;
-  for (const auto& worker : workers_) {
-    const WorkerCounts& counts = worker->counts;
-    const auto times = [](const Counter& counter) {
-      return static_cast<std::uint64_t>(counter.value());
-    };
-    all.push_back({.run = times(counts.run),
-                   .spawned = times(counts.spawned),
-                   .stolen = times(counts.stolen),
-                   .suspended = times(counts.suspended),
-                   .slept = times(counts.slept),
-                   .idle_ns = counts.idle_ns.value()});
-  }
-  return all;
 }
 
 void Scheduler::enter_strand(void* argument) {

@@ -40,6 +40,7 @@
 #include "tasks/place_queues.hpp"
 #include "tasks/scope.hpp"
 #include "tasks/stack_pool.hpp"
+#include "tasks/statistics.hpp"
 #include "tasks/trace.hpp"
 #include "tasks/waiter_list.hpp"
 
@@ -61,21 +62,6 @@ struct AfterSwitch {
   Strand* left = nullptr;
 };
 
-// Written by one thread, readable by all at any time.
-class Counter {
- public:
-  void add(std::int64_t more) {
-    value_.store(value_.load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
-  }
-  std::int64_t value() const { return value_.load(std::memory_order_relaxed); }
-
- private:
-  std::atomic<std::int64_t> value_{0};
-};
-struct WorkerCounts {
-  Counter run, spawned, stolen, suspended, slept, idle_ns;
-};
-
 // All fields belong to the worker's thread but where it says otherwise.
 struct alignas(64) Worker {
   Worker(Scheduler* of, std::uint32_t number) : scheduler(of), id(number) {}
@@ -85,8 +71,9 @@ struct alignas(64) Worker {
   Participation* current = nullptr;  // of what runs now
   std::uint32_t here = 0;            // the place of what runs now; as Task::place
   bool pushed_elsewhere = false;     // some of `deques` are made
-  bool watched = false;              // traces, or errands are there: looked at for each task
+  bool watched = false;              // one of the next two, or errands: looked at for each task
   bool traces = false;               // events are wanted
+  bool measures = false;             // the time of each task is
   OpenSpan* open = nullptr;          // the innermost of what runs now
   std::atomic<std::uint32_t> attention{0};  // any thread; bits of Attention
   Deque<Task> deque;                        // at its home; others steal
@@ -102,6 +89,7 @@ struct alignas(64) Worker {
   bool collects = false;             // takes the next task that it makes runnable itself, at once
   AfterSwitch after;
   WorkerCounts counts;
+  std::unique_ptr<PlaceCounts[]> at;  // by place; from the first run() on
   WorkerLog log;
   std::unique_ptr<Fiber> thread_stack;
   os::Thread thread;
@@ -150,6 +138,9 @@ class Scheduler {
 
   void run_root(const std::function<void()>& root);
   std::vector<worker_statistics> statistics() const;
+  std::vector<place_statistics> statistics_of_places() const;
+  std::vector<module_statistics> statistics_of_modules() const;
+  Statistics all_statistics() const;
 
   // Before the first run_root() only, else std::logic_error.
   PlaceRecord& add_place(const place_description& description);
@@ -224,6 +215,10 @@ class Scheduler {
   }
   void push_elsewhere(Worker& worker, Task* task);
   void tell_takers(const PlaceRecord& place);
+  void write_statistics() const noexcept;
+  static void write_file(const char* what, const std::string& pattern,
+                         const std::string& text) noexcept;
+  ModuleCounts& counts_of(const module& of);
   void set_up_places();
   void set_up_paths();
   void start();
@@ -261,6 +256,7 @@ class Scheduler {
   Scope* background_ = nullptr;
   Copiers copiers_;
   bool started_ = false;
+  std::atomic<bool> set_up_{false};  // workers have their places, and will keep them
   std::atomic<bool> stopping_{false};
   std::atomic<bool> busy_{false};  // run_root() is under way
   std::atomic<std::uint64_t> in_lines_{0};  // tasks, of all places
@@ -275,6 +271,8 @@ class Scheduler {
   std::atomic<std::int64_t> outstanding_{0};  // operations of modules: no deadlock while there are
   os::Mutex told_mutex_;
   std::vector<module*> told_of_idleness_ AMASIA_GUARDED_BY(told_mutex_);
+  mutable os::Mutex modules_mutex_;
+  std::vector<std::unique_ptr<ModuleCounts>> module_counts_ AMASIA_GUARDED_BY(modules_mutex_);
 
   os::Mutex spares_mutex_;
   Strand* spares_ AMASIA_GUARDED_BY(spares_mutex_) = nullptr;

@@ -5,8 +5,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 
 #include "tasks/scheduler.hpp"
 
@@ -15,6 +13,8 @@ namespace detail {
 namespace {
 
 using base::json_text;
+
+constexpr const char* kTask = "task";
 
 std::string event_text(const trace_event& event, int process, std::int64_t origin_ns) {
   std::string out = fmt::format(
@@ -49,18 +49,18 @@ void emit_slice(Worker& worker, const OpenSpan& span, std::int64_t now_ns) {
 void open(Worker& worker, OpenSpan& span) {
   span.place = worker.here;
   span.earlier_ns = 0;
+  span.inner_ns = 0;
   span.outer = worker.open;
   worker.open = &span;
   span.began_ns = os::monotonic_now();
 }
 
-void close(OpenSpan& span) noexcept {
-  Worker& worker = *this_worker();
+// The time in it.
+std::int64_t close(Worker& worker, OpenSpan& span) noexcept {
   const std::int64_t now_ns = os::monotonic_now();
   worker.open = span.outer;
   if (worker.traces) emit_slice(worker, span, now_ns);
-  if (!span.counts) return;
-  worker.log.add({span.category, span.name, span.place}, span.earlier_ns + now_ns - span.began_ns);
+  return span.earlier_ns + now_ns - span.began_ns;
 }
 
 }  // namespace
@@ -107,15 +107,7 @@ void Scheduler::write_trace() const noexcept {
   try {
     std::vector<const WorkerLog*> logs;
     for (const auto& worker : workers_) logs.push_back(&worker->log);
-    const std::string text = trace_text(logs, ::getpid());
-    const std::string path = trace_path(options_.trace, ::getpid());
-    std::FILE* const file = std::fopen(path.c_str(), "we");
-    const bool written =
-        file != nullptr && std::fwrite(text.data(), 1, text.size(), file) == text.size();
-    const int why = errno;
-    if (file != nullptr && std::fclose(file) == 0 && written) return;
-    base::log_line(base::LogLevel::kError, "{}",
-                   base::errno_error(why, "cannot write the trace '" + path + "'").message);
+    write_file("trace", options_.trace, trace_text(logs, ::getpid()));
   } catch (const std::exception& failure) {  // no memory for the text
     base::log_line(base::LogLevel::kError, "the trace is not written: {}", failure.what());
   }
@@ -142,13 +134,20 @@ std::vector<span_statistics> Scheduler::spans() const {
 
 [[gnu::noinline]] void run_watched(Worker& worker, Task* task, bool run) {
   if (worker.errands != nullptr) worker.errands->attend_between_tasks();
-  if (!worker.traces) return task->execute(task, run);
+  if (!worker.traces && !worker.measures) return task->execute(task, run);
   OpenSpan span{};
-  span.category = "task";
+  span.category = kTask;
   span.name = task->result != nullptr ? "future" : "task";
   open(worker, span);
   task->execute(task, run);
-  close(span);
+  Worker& last = *this_worker();  // it may have moved
+  const std::int64_t time_ns = close(last, span);
+  if (!last.measures) return;
+  last.at[span.place].run.add(1);
+  last.at[span.place].time_ns.add(time_ns - span.inner_ns);
+  OpenSpan* around = last.open;
+  while (around != nullptr && around->category != kTask) around = around->outer;
+  if (around != nullptr) around->inner_ns += time_ns;
 }
 
 // A strand stops, or goes on: its spans are told of in slices.
@@ -171,7 +170,11 @@ void open_span(OpenSpan& span, const char* category, const char* name) {
   span.counts = true;
   open(worker, span);
 }
-void close_span(OpenSpan& span) noexcept { close(span); }
+void close_span(OpenSpan& span) noexcept {
+  Worker& worker = *this_worker();
+  const std::int64_t time_ns = close(worker, span);
+  if (span.counts) worker.log.add({span.category, span.name, span.place}, time_ns);
+}
 
 }  // namespace detail
 

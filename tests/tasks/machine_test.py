@@ -131,6 +131,20 @@ class Machine(unittest.TestCase):
         self.assertEqual(names.count("a task at a place"), 3)
         self.assertIn("task", names)
 
+    def test_statistics_are_json(self):
+        pattern = self.root / "statistics-%p.json"
+        done = self.run_command(OPTIONS.program, AMASIA_TASKS_STATISTICS=str(pattern))
+        self.assertEqual(done.returncode, 0, done)
+        written = list(self.root.glob("statistics-*.json"))
+        self.assertEqual(len(written), 1)
+        counted = json.loads(written[0].read_text())
+        self.assertEqual(sum(worker["run"] for worker in counted["workers"]),
+                         sum(place["run"] for place in counted["places"]))
+        self.assertIn("interconnect", [place["place"] for place in counted["places"]])
+        done = self.run_command(OPTIONS.program, AMASIA_TASKS_STATISTICS="-")
+        self.assertEqual(done.returncode, 0, done)
+        self.assertIn("tasks run", done.stdout + done.stderr)
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

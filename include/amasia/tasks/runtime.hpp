@@ -4,6 +4,7 @@
 
 #include "amasia/tasks.hpp"
 #include "amasia/tasks/places.hpp"
+#include "amasia/tasks/statistics.hpp"
 #include "amasia/tasks/tracing.hpp"
 
 namespace amasia::tasks {
@@ -18,6 +19,10 @@ struct options {
   // Where to write what each worker did when (tracing.hpp), at the runtime's end; "%p" in the name
   // stands for the process. "": the file that the variable AMASIA_TASKS_TRACE names, if any.
   std::string trace = {};
+  // Where to write what was counted (statistics.hpp), at the runtime's end, with each task timed:
+  // some 50 ns each. "-": as text to the standard error; else a file of JSON, "%p" as above. "":
+  // what the variable AMASIA_TASKS_STATISTICS says, if anything.
+  std::string statistics = {};
   // Gets each event of the trace when it is over, on the thread of its worker, several at once.
   // Must not throw, nor wait for tasks.
   std::function<void(const trace_event& event)> on_event = {};
@@ -30,15 +35,6 @@ struct options {
   bool detect_deadlock = true;
 #endif
   std::function<void(const std::string& report)> on_deadlock = {};
-};
-
-struct worker_statistics {
-  std::uint64_t run = 0;        // tasks that it ran
-  std::uint64_t spawned = 0;    // that were created on it
-  std::uint64_t stolen = 0;     // that it took from other workers
-  std::uint64_t suspended = 0;  // waits on it that stopped a stack
-  std::uint64_t slept = 0;      // how often it went to sleep
-  std::int64_t idle_ns = 0;     // without work, asleep or searching
 };
 
 class module;
@@ -87,8 +83,13 @@ class AMASIA_TASKS_API runtime {
   void attach(module& added);
   void detach(module& attached) noexcept;
 
-  // Any thread, at any time; exact when nothing runs.
+  // Any thread, at any time; exact when nothing runs. Of places: none before the first run().
   std::vector<worker_statistics> statistics() const;
+  std::vector<place_statistics> statistics_of_places() const;
+  std::vector<module_statistics> statistics_of_modules() const;
+  // All of it, and spans: tables for people, an object of JSON for programs.
+  std::string statistics_text() const;
+  std::string statistics_json() const;
 
   // How often and how long spans were, by category, name and place. Any thread, at any time; those
   // that are still open are not in it.

@@ -51,6 +51,7 @@ struct OpenSpan {
   bool counts;  // in span_statistics
   std::int64_t began_ns;
   std::int64_t earlier_ns;  // in slices before
+  std::int64_t inner_ns;    // of a task: in other tasks that ran on its stack
   OpenSpan* outer;
 };
 AMASIA_TASKS_API void open_span(OpenSpan& span, const char* category, const char* name);
