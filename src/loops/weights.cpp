@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 
+#include "loops/static_share.hpp"
+
 namespace amasia::loops {
 namespace {
 
@@ -82,6 +84,19 @@ Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, st
   const NodeShare& own = shares.of[rank];
   begin += own.size * local_thread + std::min(local_thread, own.longer);
   return {begin, begin + own.size + (local_thread < own.longer ? 1 : 0)};
+}
+
+Iterations static_share(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                        std::uint32_t local_thread, bool* by_speed) {
+  AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");
+  std::uint32_t threads = 0, thread = local_thread;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    if (r < rank) thread += powers[r].threads;
+    threads += powers[r].threads;
+  }
+  *by_speed = count > threads;
+  if (*by_speed) return weighted_block(count, powers, rank, local_thread);
+  return static_block(count, thread, threads);
 }
 
 Iterations unweighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,

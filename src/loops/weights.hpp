@@ -44,6 +44,11 @@ bool is_even(std::span<const Power> powers);
 // it has none. `powers` is valid. No allocation, any thread.
 Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
                           std::uint32_t local_thread);
+// The same, but that a loop of no more iterations than the team has threads gives each thread one,
+// whatever its speed: programs count on that, and make one thread's iteration wait for another's.
+// `by_speed`: whether the speeds had a say.
+Iterations static_share(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+                        std::uint32_t local_thread, bool* by_speed);
 // The same for parts that may wait for one another, as sections do in programs that count on
 // threads: no thread of a node that works gets a second one while another has none.
 Iterations unweighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,

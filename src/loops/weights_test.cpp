@@ -173,6 +173,32 @@ TEST(Weights, TellWhatCannotBeShared) {
   EXPECT_FALSE(is_even(std::vector<Power>{{2, 0}, {3, 1}}));
 }
 
+TEST(StaticShare, GivesEachThreadOneWhereThereAreNoMoreIterationsThanThreads) {
+  for (std::uint64_t seed = 1; seed <= 500; ++seed) {
+    Random random(seed);
+    const std::vector<Power> powers = any_powers(random);
+    std::uint32_t threads = 0;
+    for (const Power& power : powers) threads += power.threads;
+    const std::uint64_t count = random() % (2 * threads + 1);
+    std::uint32_t thread = 0;
+    for (std::size_t rank = 0; rank < powers.size(); ++rank) {
+      for (std::uint32_t local = 0; local < powers[rank].threads; ++local, ++thread) {
+        bool by_speed = false;
+        const Iterations share = static_share(count, powers, rank, local, &by_speed);
+        ASSERT_EQ(by_speed, count > threads) << "seed " << seed;
+        if (by_speed) {
+          ASSERT_EQ(share, weighted_block(count, powers, rank, local)) << "seed " << seed;
+        } else {
+          ASSERT_EQ(share.size(), thread < count ? 1u : 0u) << "seed " << seed;
+          if (thread < count) {
+            ASSERT_EQ(share.begin, thread) << "seed " << seed;
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST(UnweightedBlocks, GiveNoThreadASecondPartWhileAnotherHasNone) {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);

@@ -137,11 +137,8 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
                                                    frame->team->rank(), frame->local_id),
                            last, lower, upper, stride);
       }
-      frame->totals.marks |= kDividedBySpeed;
-      return block_share(space,
-                         loops::weighted_block(space.count, frame->team->powers(),
-                                               frame->team->rank(), frame->local_id),
-                         last, lower, upper, stride);
+      return block_share(space, frame->team->static_share(*frame, space.count), last, lower, upper,
+                         stride);
   }
 }
 

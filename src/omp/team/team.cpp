@@ -358,6 +358,14 @@ void* Team::give_or_take(ThreadFrame& frame, void* data) {
   return here != nullptr ? here : reinterpret_cast<void*>(from);
 }
 
+loops::Iterations Team::static_share(ThreadFrame& frame, std::uint64_t count) const {
+  bool by_speed = false;
+  const loops::Iterations share =
+      loops::static_share(count, powers_, rank_, frame.local_id, &by_speed);
+  if (by_speed) frame.totals.marks |= kDividedBySpeed;
+  return share;
+}
+
 std::uint32_t Team::next_section(ThreadFrame& frame, std::uint32_t count) {
   if (frame.next_section >= count) return count;
   const std::uint64_t section = frame.next_section;

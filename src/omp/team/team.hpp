@@ -100,6 +100,8 @@ class Team {
   // others return after that call; with it, once their copies are no longer needed.
   bool reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait);
   void reduce_end(ThreadFrame& frame, bool nowait);
+  // The thread's part of a static loop without a chunk; notes whether the nodes' speeds decide it.
+  loops::Iterations static_share(ThreadFrame& frame, std::uint64_t count) const;
   // The next section (0, 1, …) for this thread, or `count`: thread g gets g, g + size, …
   void begin_sections(ThreadFrame& frame) { frame.next_section = frame.global_id; }
   std::uint32_t next_section(ThreadFrame& frame, std::uint32_t count);

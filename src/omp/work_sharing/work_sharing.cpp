@@ -257,9 +257,7 @@ bool WorkSharing::next(ThreadFrame& frame, loops::Iterations& range) {
   if (loop.slot == nullptr && whole) {
     // As loops whose bounds are asked for at their start.
     if (loop.round++ != 0) return false;
-    frame.totals.marks |= kDividedBySpeed;
-    range = loops::weighted_block(loop.space.count, frame.team->powers(), frame.team->rank(),
-                                  frame.local_id);
+    range = frame.team->static_share(frame, loop.space.count);
     return !range.empty();
   }
   if (loop.slot == nullptr) {
