@@ -62,6 +62,12 @@ class ObjectTable {
   // Whether code at `address` was loaded at start, so is on every node.
   bool is_from_start(const void* address) const noexcept;
 
+  // Whether it is within a part of the C library that was loaded at start.
+  bool is_of_c_library(const void* address) const noexcept {
+    const LoadedObject* const object = find(reinterpret_cast<std::uintptr_t>(address));
+    return object != nullptr && object->role == ObjectRole::kSystem;
+  }
+
   // Whether what the code at `address` allocates is this node's own business. Some 5 ns for what
   // was loaded at start; code of unknown origin (generated at run time) is the program's.
   bool allocates_privately(const void* address) noexcept {

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "delegate/delegate.hpp"
+#include "omp/launch/own_names.hpp"
 
 namespace amasia::omp {
 
@@ -67,10 +68,6 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
         fmt::format("cannot {}: {}", mapped.failed_step, strerrordesc_np(mapped.errno_value)));
   }
   process.arenas = process.space.arenas();
-  if (!process.objects.scan(reinterpret_cast<const void*>(&early_start))) {
-    fail_start(
-        fmt::format("the program has loaded more than {} libraries", ObjectTable::kMaxObjects));
-  }
   dsm::Heap::Settings heap_settings;
   heap_settings.largest_block = largest_block(nodes);
   if (self == base::kOrigin && process.options != nullptr && process.options->memory > 0) {
@@ -147,9 +144,12 @@ void early_start(char** environment) noexcept {
   // The C library's own constructor, which would set it, comes after this one.
   if (environ == nullptr) environ = environment;
   const bool alone = getenv(kAloneVariable) != nullptr;
+  if (!alone && !launch::below_launcher()) return;
+  if (!alone && launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kNone) return;
+  // Before anything of ours, or of the communication library, calls the C library.
+  const bool scanned = process.objects.scan(reinterpret_cast<const void*>(&early_start));
+  if (scanned) bind_runtime_to_c_library(process.objects);
   if (!alone) {
-    if (!launch::below_launcher()) return;
-    if (launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kNone) return;
     reserve_descriptors_below(first_own_descriptor(true));
     auto joined = launch::join();
     if (!joined.ok()) {
@@ -174,6 +174,10 @@ void early_start(char** environment) noexcept {
   base::set_log_identity(self.value, log);
   if (!origin) mute();
   os::randomise_addresses_of_children();
+  if (!scanned) {
+    fail_start(
+        fmt::format("the program has loaded more than {} libraries", ObjectTable::kMaxObjects));
+  }
   make_memory(self, alone ? 1 : process.membership->node_count());
   process.id = getpid();
   process.managed = true;

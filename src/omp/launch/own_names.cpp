@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/launch/own_names.hpp"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+
+#include "launch/launch.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+constexpr std::string_view kAllocator[] = {
+    "malloc",        "free",    "calloc", "realloc",           "memalign", "aligned_alloc",
+    "posix_memalign", "valloc", "pvalloc", "malloc_usable_size", "reallocarray"};
+
+// What the dynamic section of an object tells; nullptr: it does not.
+struct Dynamic {
+  const ElfW(Sym) * symbols = nullptr;
+  const char* strings = nullptr;
+  const std::uint32_t* hash = nullptr;  // GNU's
+  std::array<std::span<const ElfW(Rela)>, 2> relocations;
+};
+
+Dynamic dynamic_of(const LoadedObject& object) {
+  Dynamic found;
+  const ElfW(Dyn)* entry = nullptr;
+  for (std::uint16_t i = 0; i < object.header_count; ++i) {
+    if (object.headers[i].p_type != PT_DYNAMIC) continue;
+    entry = reinterpret_cast<const ElfW(Dyn)*>(object.load_address + object.headers[i].p_vaddr);
+  }
+  if (entry == nullptr) return found;
+  std::array<const ElfW(Rela)*, 2> tables{};
+  std::array<std::size_t, 2> bytes{};
+  for (; entry->d_tag != DT_NULL; ++entry) {
+    // glibc has relocated addresses in place, except where .dynamic is read-only.
+    std::uintptr_t at = entry->d_un.d_ptr;
+    if (at < object.load_address) at += object.load_address;
+    switch (entry->d_tag) {
+      case DT_SYMTAB: found.symbols = reinterpret_cast<const ElfW(Sym)*>(at); break;
+      case DT_STRTAB: found.strings = reinterpret_cast<const char*>(at); break;
+      case DT_GNU_HASH: found.hash = reinterpret_cast<const std::uint32_t*>(at); break;
+      case DT_RELA: tables[0] = reinterpret_cast<const ElfW(Rela)*>(at); break;
+      case DT_JMPREL: tables[1] = reinterpret_cast<const ElfW(Rela)*>(at); break;
+      case DT_RELASZ: bytes[0] = entry->d_un.d_val; break;
+      case DT_PLTRELSZ: bytes[1] = entry->d_un.d_val; break;
+      default: break;
+    }
+  }
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    if (tables[i] != nullptr) found.relocations[i] = {tables[i], bytes[i] / sizeof(ElfW(Rela))};
+  }
+  return found;
+}
+
+struct OwnFunction {
+  std::string_view name;
+  std::uintptr_t of_c_library = 0;
+};
+
+bool is_read_only_after_start(const LoadedObject& object, std::uintptr_t address) {
+  for (std::uint16_t i = 0; i < object.header_count; ++i) {
+    const ElfW(Phdr)& header = object.headers[i];
+    if (header.p_type != PT_GNU_RELRO) continue;
+    const std::uintptr_t begin = object.load_address + header.p_vaddr;
+    if (address >= begin && address < begin + header.p_memsz) return true;
+  }
+  return false;
+}
+
+void write_slot(const LoadedObject& object, std::uintptr_t slot, std::uintptr_t value) {
+  const bool closed = is_read_only_after_start(object, slot);
+  void* const page = reinterpret_cast<void*>(base::round_down(slot, base::kPageSize));
+  if (closed && mprotect(page, base::kPageSize, PROT_READ | PROT_WRITE) != 0) return;
+  *reinterpret_cast<std::uintptr_t*>(slot) = value;
+  if (closed) mprotect(page, base::kPageSize, PROT_READ);
+}
+
+void rebind(const LoadedObject& object, std::span<const OwnFunction> functions) {
+  const Dynamic dynamic = dynamic_of(object);
+  if (dynamic.symbols == nullptr || dynamic.strings == nullptr) return;
+  for (const auto table : dynamic.relocations) {
+    for (const ElfW(Rela) & relocation : table) {
+      const auto type = ELF64_R_TYPE(relocation.r_info);
+      if (type != R_X86_64_JUMP_SLOT && type != R_X86_64_GLOB_DAT) continue;
+      const ElfW(Sym)& symbol = dynamic.symbols[ELF64_R_SYM(relocation.r_info)];
+      if (symbol.st_shndx != SHN_UNDEF) continue;
+      const std::string_view name(dynamic.strings + symbol.st_name);
+      const auto own = std::ranges::find(functions, name, &OwnFunction::name);
+      if (own == functions.end()) continue;
+      write_slot(object, object.load_address + relocation.r_offset, own->of_c_library);
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::string_view> exported_functions(const LoadedObject& object) {
+  std::vector<std::string_view> names;
+  const Dynamic dynamic = dynamic_of(object);
+  if (dynamic.hash == nullptr || dynamic.symbols == nullptr) return names;
+  // Buckets, first symbol, words of the filter, shift; filter; buckets; chains, the last of each
+  // with its lowest bit set.
+  const std::uint32_t buckets = dynamic.hash[0], first = dynamic.hash[1];
+  const std::uint32_t* const bucket = dynamic.hash + 4 + 2 * dynamic.hash[2];
+  const std::uint32_t* const chain = bucket + buckets;
+  for (std::uint32_t i = 0; i < buckets; ++i) {
+    if (bucket[i] < first) continue;  // an empty one
+    for (std::uint32_t index = bucket[i];; ++index) {
+      const ElfW(Sym)& symbol = dynamic.symbols[index];
+      const auto type = ELF64_ST_TYPE(symbol.st_info);
+      const bool function = type == STT_FUNC || type == STT_GNU_IFUNC;
+      if (function && symbol.st_shndx != SHN_UNDEF) {
+        names.emplace_back(dynamic.strings + symbol.st_name);
+      }
+      if ((chain[index - first] & 1) != 0) break;
+    }
+  }
+  return names;
+}
+
+void bind_runtime_to_c_library(const ObjectTable& objects) {
+  std::vector<OwnFunction> functions;
+  for (const std::string_view name : exported_functions(objects[0])) {
+    if (std::ranges::find(kAllocator, name) != std::end(kAllocator)) continue;
+    // The next one after this library; names in string tables end with 0.
+    const void* const next = dlsym(RTLD_NEXT, name.data());
+    if (next == nullptr || !objects.is_of_c_library(next)) continue;
+    functions.push_back({name, reinterpret_cast<std::uintptr_t>(next)});
+  }
+  if (functions.empty()) return;
+  for (std::size_t i = 1; i < objects.size(); ++i) {
+    const LoadedObject& object = objects[i];
+    if (object.role != ObjectRole::kRuntime) continue;
+    const std::string_view path = object.path;
+    const auto slash = path.rfind('/');
+    const auto file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+    if (launch::openmp_runtime_of(file) != launch::OpenMpRuntime::kNone) continue;
+    rebind(object, functions);
+  }
+}
+
+}  // namespace amasia::omp
