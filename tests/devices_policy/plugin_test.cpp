@@ -28,7 +28,8 @@ Workload hundred() {
 }
 
 std::unique_ptr<Policy> plugin(const std::string& options) {
-  auto out = policy_of(PLUGIN_FILE + options, "");
+  // The virtual node keeps devices to their depths.
+  auto out = policy_of(PLUGIN_FILE + options, "ahead-us=0");
   EXPECT_TRUE(out.ok()) << (out.ok() ? "" : out.error().message);
   return std::move(out).value();
 }
