@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace amasia::loops {
 namespace {
@@ -21,10 +22,13 @@ constexpr double kTolerance = 1.03;
 constexpr double kLeastLoss = 1;
 // Shares are moved for an imbalance beyond this: data has settled where the shares are.
 constexpr double kImbalance = 1.03, kStriking = 1.3;
-constexpr std::uint32_t kLongestWindow = 32;
+constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 constexpr std::uint32_t kTrialRuns = 2;
+// Data still come while each execution takes that much less than the one before.
+constexpr double kSettling = 1.5;
+constexpr std::uint32_t kMostWarmRuns = 4;
 // Trying again may cost this part of the time.
 constexpr double kBudget = 0.01;
 constexpr std::uint32_t kRunsBeforeReturn = 64;
@@ -166,7 +170,10 @@ void SharingModel::decide_when_cold(const Judgement& now) {
   go_alone();
 }
 
-void SharingModel::decide_when_warm(std::span<const RegionPart> nodes) {
+void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles) {
+  const bool pays = findings_.shared < kClearGain * findings_.alone;
+  // Where executions take turns with two arrays, the second one brings data, too.
+  if (!pays && settles && runs_in_phase_ < kMostWarmRuns) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
   const double ratio = findings_.alone > 0 ? findings_.shared / findings_.alone : 0;
@@ -203,9 +210,12 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   note_nodes(nodes, findings_of_ == 0);
   note(now);
-  if (skewed) rebalance(nodes, cold);
+  // In the first execution nodes fetch and clear pages, each in its own way: what it says of their
+  // speeds would move data that have just come.
+  if (skewed && !cold) rebalance(nodes);
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
+  const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
   switch (phase_) {
     case Phase::kCold:
       return decide_when_cold(now);
@@ -213,7 +223,8 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       // What was charged is the execution's before, which is new in an average that began with it.
       cost_of_trying_ += std::max(0.0, now.elapsed + findings_.charged - now.alone);
       tried_ += now.elapsed + findings_.charged;
-      decide_when_warm(nodes);
+      decide_when_warm(nodes, kSettling * now.elapsed < elapsed_before &&
+                                  now.elapsed < kBeyondHope * now.alone);
       break;
     default:
       if (findings_.alone > 0 && has_lost(findings_.shared, findings_.alone) && !move_elsewhere()) {
@@ -286,14 +297,19 @@ void SharingModel::charge(Nanos stall) {
 
 // By sums over executions since the last change, more of them each time: single times vary, and a
 // share that moves takes its data along.
-void SharingModel::rebalance(std::span<const RegionPart> nodes, bool cold) {
+void SharingModel::rebalance(std::span<const RegionPart> nodes) {
+  // Data follow a share that has moved: what they cost then is no reason to move it back.
+  if (window_.settling > 0) {
+    --window_.settling;
+    return;
+  }
   double slowest = 0, rates = 0, work = 0, known = 0;
   ++window_.runs;
   for (std::size_t i = 0; i < node_count_; ++i) {
     const RegionPart& node = nodes[i];
     if (node.threads == 0) continue;
     window_.work[i] += node.work;
-    window_.time[i] += cold ? static_cast<double>(node.busy) : per_node(node);
+    window_.time[i] += per_node(node);
     if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
     slowest = std::max(slowest, window_.time[i]);
     rates += window_.work[i] / window_.time[i];
@@ -314,8 +330,8 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, bool cold) {
   }
   const std::uint32_t length = std::min(2 * window_.length, kLongestWindow);
   window_ = {};
-  // What the first execution took was without stall, and is soon to be looked at again.
-  window_.length = cold ? 2 : length;
+  window_.length = length;
+  if (imbalance > kImbalance) window_.settling = kSettlingRuns;
 }
 
 std::size_t SharingModel::nodes_in_use() const {

@@ -21,7 +21,7 @@
 //   phase       in it                         left for
 //   kCold       never shared                  kWarm; kElsewhere or kAlone if it was beyond hope
 //   kWarm       shared once                   kElsewhere, kShared, kTrial or kAlone, by the second
-//                                             execution
+//                                             execution, or a later one while data still come
 //   kTrial      runs alone twice: the model   kShared or kAlone, by what the second of them took
 //               saw no clear difference
 //   kShared     shared as long as it pays     kElsewhere, kAlone
@@ -139,12 +139,12 @@ class SharingModel {
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void note(const Judgement& now);
   void decide_when_cold(const Judgement& now);
-  void decide_when_warm(std::span<const RegionPart> nodes);
+  void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
   bool has_lost(double now, double otherwise);
-  void rebalance(std::span<const RegionPart> nodes, bool cold);
+  void rebalance(std::span<const RegionPart> nodes);
   void apply_threshold(std::span<const RegionPart> nodes);
   void drop_useless(std::span<const RegionPart> nodes);
   void leave_out_costly(std::span<const RegionPart> nodes);
@@ -169,6 +169,7 @@ class SharingModel {
   struct Window {
     std::uint32_t runs = 0;
     std::uint32_t length = 1;  // after which they are
+    std::uint32_t settling = 0;  // executions that do not count yet
     std::array<double, base::kMaxNodes> work{}, time{};
   };
   Window window_;
@@ -179,6 +180,7 @@ class SharingModel {
   double spread_ = 0;              // of these predictions, relative to their average
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
+  double elapsed_before_ = 0;  // of the last shared execution
   double lost_ = 0;            // in this phase against the next best; never below 0
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double spent_alone_ = 0;     // since then

@@ -102,7 +102,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   context.outer = nullptr;
   context.node = &node_;
   const ThreadCounters before = node_.services().thread_counters();
-  frame.measures_cpu = faulted_[local_id] != 0;
+  frame.measures_cpu = counts_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
@@ -134,7 +134,9 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
 
 // A fault costs a thread more than the engine sees of it: until the engine learns of it, and until
 // the thread runs again after it. So a thread that has had faults has computed for as long as its
-// CPU time says, stretched by what the node's threads have to share their cores with.
+// CPU time says, stretched by what the node's threads have to share their cores with. And so has
+// one in an execution that is to tell what the nodes can do: data are on their way then, and the
+// thread that sends them may need the same core.
 NodeTotals Team::totals() {
   NodeTotals sum;
   const double layers =
@@ -144,7 +146,7 @@ NodeTotals Team::totals() {
     const NodeTotals& one = frame.totals;
     const Nanos active = std::max<Nanos>(0, frame.active);
     Nanos busy = std::max<Nanos>(0, active - one.stall_ns);
-    if (one.faults > 0 && frame.measures_cpu) {
+    if ((one.faults > 0 || counts_) && frame.measures_cpu) {
       const double computed = static_cast<double>(frame.cpu) * stretch_ * layers;
       busy = std::clamp<Nanos>(static_cast<Nanos>(computed), 0, busy);
     } else if (frame.measures_cpu && frame.cpu > kLongEnough) {
