@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 
 #include "launch/launch.hpp"
 #include "os/os.hpp"
@@ -71,11 +73,17 @@ bool is_read_only_after_start(const LoadedObject& object, std::uintptr_t address
   return false;
 }
 
-void write_slot(const LoadedObject& object, std::uintptr_t slot, std::uintptr_t value) {
+void write_slot(const LoadedObject& object, std::uintptr_t slot, const OwnFunction& function) {
   const bool closed = is_read_only_after_start(object, slot);
   void* const page = reinterpret_cast<void*>(base::round_down(slot, base::kPageSize));
-  if (closed && mprotect(page, base::kPageSize, PROT_READ | PROT_WRITE) != 0) return;
-  *reinterpret_cast<std::uintptr_t*>(slot) = value;
+  if (closed && mprotect(page, base::kPageSize, PROT_READ | PROT_WRITE) != 0) {
+    return base::log_line(base::LogLevel::kError,
+                          "{} keeps calling the program's function '{}' in place of the C "
+                          "library's: mprotect: {}",
+                          object.path, function.name, strerrordesc_np(errno));
+  }
+  *reinterpret_cast<std::uintptr_t*>(slot) = function.of_c_library;
+  // If that fails the slot stays writable, as it is without RELRO.
   if (closed) mprotect(page, base::kPageSize, PROT_READ);
 }
 
@@ -91,7 +99,7 @@ void rebind(const LoadedObject& object, std::span<const OwnFunction> functions) 
       const std::string_view name(dynamic.strings + symbol.st_name);
       const auto own = std::ranges::find(functions, name, &OwnFunction::name);
       if (own == functions.end()) continue;
-      write_slot(object, object.load_address + relocation.r_offset, own->of_c_library);
+      write_slot(object, object.load_address + relocation.r_offset, *own);
     }
   }
 }
