@@ -15,6 +15,9 @@ using protocol::CacheState;
 constexpr Nanos kNever = std::numeric_limits<Nanos>::max();
 // From so many pages on one system call is cheaper than the faults that it saves.
 constexpr PageCount kPopulate = 4;
+// A walk that goes further is not asked for when a place is entered: it would be in the way of all
+// that is needed before, and asks for itself early enough.
+constexpr PageCount kLongWalk = 16;
 // A hint larger than this is cut: it would keep the engine from its faults.
 constexpr PageCount kMaxPagesInHint = 4096;
 // A step seldom finds more pages whose hold ends; the bound is checked.
@@ -68,7 +71,7 @@ Status Coherence::reserve_tables() {
 
 // ---- what comes in -------------------------------------------------------------------------
 
-void Coherence::on_faults(std::span<const Fault> faults, Nanos now) {
+void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Nanos now) {
   now_ = now;
   for (const Fault& fault : faults) {
     const CacheState state = pages_[fault.page.value].state(is_home(fault.page));
@@ -76,6 +79,11 @@ void Coherence::on_faults(std::span<const Fault> faults, Nanos now) {
     if (fault.write && state == CacheState::kShared) migratory_.on_upgrade(fault.page, now);
     const bool as_writer = fault.write || (state == CacheState::kInvalid &&
                                            migratory_.on_read_fault(fault.page, now));
+    if (state == CacheState::kInvalid && !as_writer) {
+      recall_.on_fault(place, fault.page, Recall::Want::kRead);
+    } else if (state == CacheState::kShared && fault.write) {
+      recall_.on_fault(place, fault.page, Recall::Want::kOwn);
+    }
     step_cache(fault.page, {as_writer ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault},
                nullptr);
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
@@ -85,6 +93,24 @@ void Coherence::on_faults(std::span<const Fault> faults, Nanos now) {
     }
   }
   finish_events();
+}
+
+void Coherence::on_place(std::uint64_t place, Nanos now) {
+  now_ = now;
+  if (limited() && copies_.count() >= copies_allowed()) return;
+  recall_.enter(place, [this](PageIndex page, Recall::Want want) { return ask_early(page, want); });
+  finish_events();
+}
+
+bool Coherence::ask_early(PageIndex page, Recall::Want want) {
+  const bool write = want == Recall::Want::kOwn;
+  const CacheState state = pages_[page.value].state(is_home(page));
+  if (state != (write ? CacheState::kShared : CacheState::kInvalid)) return false;
+  if (read_ahead_.reach_from(page, write) > kLongWalk) return false;
+  ++counts_.pages_prefetched;
+  step_cache(page, {write ? CacheEventKind::kWriteFault : CacheEventKind::kPrefetchRead}, nullptr);
+  read_ahead({page, 0, write});
+  return true;
 }
 
 void Coherence::note_fault(const Fault& fault, CacheState state) {

@@ -33,6 +33,7 @@
 #include "dsm/protocol/hold_policy.hpp"
 #include "dsm/protocol/single_writer.hpp"
 #include "dsm/protocol/turns.hpp"
+#include "dsm/recall.hpp"
 #include "dsm/waiting_threads.hpp"
 
 namespace amasia::dsm {
@@ -50,8 +51,10 @@ class Coherence {
   static Result<std::unique_ptr<Coherence>> make(AddressSpace& space, PageAccess& access,
                                                  fabric::Fabric& fabric, const Settings& settings);
 
-  // Threads of this node wait for these pages.
-  void on_faults(std::span<const Fault> faults, Nanos now);
+  // Threads of this node wait for these pages; it is at this place of the program (recall.hpp).
+  void on_faults(std::span<const Fault> faults, std::uint64_t place, Nanos now);
+  // The node comes to a place where it had faults before.
+  void on_place(std::uint64_t place, Nanos now);
   // A frame of type kPageFrame from another node.
   void on_frame(NodeId from, std::span<const std::byte> body, Nanos now);
   // A hint from the program: ask for pages of the run that are not here.
@@ -94,6 +97,7 @@ class Coherence {
   void step_cache(PageIndex page, const protocol::CacheEvent& event, Contents contents);
   void step_home(PageIndex page, const protocol::HomeEvent& event);
   void note_fault(const Fault& fault, protocol::CacheState state);
+  bool ask_early(PageIndex page, Recall::Want want);
   void read_ahead(const Fault& fault);
   void on_record(NodeId from, const Record& record, Contents contents);
   void finish_events();  // carries out what is left, empties the local queue, sends
@@ -147,6 +151,7 @@ class Coherence {
   Outbox outbox_;
   MigratoryPages migratory_;
   ReadAhead read_ahead_;
+  Recall recall_;
   Deadlines deadlines_;
   PageUses uses_;
   PageCopies copies_;

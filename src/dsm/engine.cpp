@@ -104,7 +104,11 @@ int Engine::Service::handle_faults_and_time() {
   std::array<Fault, kFaultsAtOnce> faults;
   const std::size_t count = access_->next_faults(faults);
   const Nanos now = os::monotonic_now();
-  if (count > 0) coherence_->on_faults({faults.data(), count}, now);
+  if (count > 0) {
+    const std::uint64_t place = place_.load(std::memory_order_relaxed);
+    coherence_->on_faults({faults.data(), count}, place, now);
+    remembered_[Recall::slot_of(place)].store(true, std::memory_order_relaxed);
+  }
   int handled = static_cast<int>(count);
   // Acquire, partner: note_pause.
   if (paused_.load(std::memory_order_relaxed) &&
@@ -198,6 +202,17 @@ void Engine::Service::note_pause(ThreadSlot* slot) {
   wakeup_.raise();
 }
 
+// Whether recall() has anything to do.
+bool Engine::Service::enter_place(std::uint64_t place) {
+  place_.store(place, std::memory_order_relaxed);
+  return place != 0 && remembered_[Recall::slot_of(place)].load(std::memory_order_relaxed);
+}
+
+void Engine::Service::recall(std::uint64_t place) {
+  const os::MutexLock lock(mutex_);
+  coherence_->on_place(place, os::monotonic_now());
+}
+
 void Engine::Service::prefetch(AddressRange range, AccessKind access) {
   const auto first = space_.page_of(range.begin);
   if (!first.has_value() || range.begin >= range.end) return;
@@ -248,6 +263,11 @@ void Engine::unregister_thread(ThreadSlot* slot) {
 }
 
 void Engine::note_pause(ThreadSlot* slot) { service_->note_pause(slot); }
+
+void Engine::enter_place(std::uint64_t place) {
+  if (!service_->enter_place(place)) return;
+  os::in_runtime_section([this, place] { service_->recall(place); });
+}
 
 Statistics Engine::statistics() const {
   Statistics result;

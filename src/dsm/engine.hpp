@@ -111,6 +111,12 @@ class Engine {
   // for it can go. Two atomic operations if none is; does not block. Any thread, any stack.
   void note_pause(ThreadSlot* slot);
 
+  // The node's threads come to a place of the program, such as a region or a loop, named by any
+  // number; 0: to none. What they waited for at the same place before is asked for, without
+  // waiting. A store, and two system calls where something is to be asked for. Any thread that is
+  // not in os::in_runtime_section().
+  void enter_place(std::uint64_t place);
+
   // Asks for the pages of a range that are not here yet, without waiting. A hint: what is not
   // managed is skipped, what is beyond 16 MiB is dropped. Any thread.
   void prefetch(const void* begin, Bytes length, AccessKind access);

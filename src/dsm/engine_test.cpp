@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <cstring>
@@ -177,6 +178,27 @@ TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
   while (cluster.engine(1).statistics().pages_in < kPages) std::this_thread::yield();
   for (Bytes i = 0; i < kPages; ++i) EXPECT_EQ(*cluster.at<char>(1, 0, i * kPageSize), 5);
   EXPECT_EQ(cluster.engine(1).statistics().faults_read, 0U);
+}
+
+// What a place of the program has waited for twice is on its way when it is entered again.
+TEST_P(EngineTest, APlaceIsNotWaitedForTheSamePagesAgainAndAgain) {
+  if (nodes() == 1) return;
+  constexpr std::uint64_t kPlace = 9;
+  constexpr std::array<Bytes, 3> kPages{3, 40, 77};
+  TestCluster cluster(nodes());
+  Engine& reader = cluster.engine(1);
+  for (Bytes round = 1; round <= 8; ++round) {
+    for (const Bytes page : kPages) *cluster.at<Counter>(0, 0, page * kPageSize) = round;
+    const Statistics before = reader.statistics();
+    reader.enter_place(kPlace);
+    while (round > 2 && reader.statistics().pages_in < before.pages_in + kPages.size()) {
+      std::this_thread::yield();
+    }
+    for (const Bytes page : kPages) EXPECT_EQ(*cluster.at<Counter>(1, 0, page * kPageSize), round);
+    const std::uint64_t faults = reader.statistics().faults_read - before.faults_read;
+    EXPECT_EQ(faults, round > 2 ? 0 : kPages.size()) << "round " << round;
+    reader.enter_place(0);
+  }
 }
 
 TEST_P(EngineTest, TheKernelsOwnAccessesWaitForThePage) {

@@ -5,9 +5,14 @@
 
 namespace amasia::dsm {
 
-ReadAhead::Walk& ReadAhead::walk_from(std::uint64_t first, bool write) {
+std::size_t ReadAhead::slot_of_walk(std::uint64_t first, bool write) {
   const std::uint64_t hash = ((first * 2 + (write ? 1 : 0)) * 0x9e37'79b9'7f4a'7c15ULL) >> 32;
-  return walks_[hash % kWalks];
+  return static_cast<std::size_t>(hash % kWalks);
+}
+
+PageCount ReadAhead::reach_from(PageIndex page, bool write) const {
+  const Walk& walk = walks_[slot_of_walk(page.value, write)];
+  return walk.first == page.value && walk.write == write ? walk.reach : 0;
 }
 
 void ReadAhead::note_reach(const Stream& stream, PageIndex page) {

@@ -52,6 +52,9 @@ class ReadAhead {
   // `segment_end`: one more than the last page that may be asked for.
   Plan on_fault(PageIndex page, bool write, PageIndex segment_end);
 
+  // How far the walk from this page came the last time, in pages; 0: none is remembered.
+  PageCount reach_from(PageIndex page, bool write) const;
+
   // Whether a stream wants to hear of this access though the page has arrived.
   bool is_trigger(PageIndex page, bool write) const;
   // The first trigger within the run, for which no page of it should be mapped unasked.
@@ -74,7 +77,8 @@ class ReadAhead {
     bool write = false;
     std::uint32_t repeats = 0;
   };
-  Walk& walk_from(std::uint64_t first, bool write);
+  static std::size_t slot_of_walk(std::uint64_t first, bool write);
+  Walk& walk_from(std::uint64_t first, bool write) { return walks_[slot_of_walk(first, write)]; }
   Plan begin(PageIndex page, bool write, PageIndex segment_end);
   void note_reach(const Stream& stream, PageIndex page);
   Stream* find(PageIndex page, bool write);

@@ -43,6 +43,8 @@ class Engine::Service final : public fabric::Handler {
   ThreadSlot* register_thread();
   void unregister_thread(ThreadSlot* slot);
   void note_pause(ThreadSlot* slot);
+  bool enter_place(std::uint64_t place);
+  void recall(std::uint64_t place);
   void prefetch(AddressRange range, AccessKind access);
   Statistics statistics() const;
 
@@ -86,6 +88,10 @@ class Engine::Service final : public fabric::Handler {
   // at the counts, and looks once more at the page's next deadline.
   std::atomic<bool> holding_{false};
   std::atomic<bool> paused_{false};              // since the service thread last looked
+  // Relaxed: hints for read-ahead. Where the program's threads are, and which slots of the recall
+  // have something to ask for.
+  std::atomic<std::uint64_t> place_{0};
+  std::array<std::atomic<bool>, Recall::kPlaces> remembered_{};
   std::atomic<int> computing_threads_{0};        // relaxed: a hint for spinning
   std::atomic<std::size_t> waiting_threads_{0};  // relaxed: the same
 };
