@@ -10,7 +10,7 @@ namespace {
 
 // A first execution that takes so many times what it would alone is not repeated at once: data that
 // come to stay are seldom that dear. Unless the loss is small: then it is cheap to be sure.
-constexpr double kBeyondHope = 4;
+constexpr double kBeyondHope = 6;
 constexpr double kSmallLoss = 200 * base::kMicrosecond;
 // Of what differs by less, the model cannot tell which is better: it is tried.
 constexpr double kClearGain = 0.9, kClearLoss = 1.3;
@@ -48,6 +48,13 @@ struct SharingModel::Judgement {
   double balanced = 0;   // with all nodes' times equal
   double computing = 0;  // the same if there were no stall, and without the rest
 };
+
+double SharingModel::Recent::median_with(double latest) {
+  const double before = std::exchange(last, latest), earlier = std::exchange(last_but_one, before);
+  if (before == 0) return latest;
+  if (earlier == 0) return std::min(latest, before);
+  return std::max(std::min(latest, before), std::min(std::max(latest, before), earlier));
+}
 
 SharingModel::SharingModel(std::span<const double> powers, Rule rule)
     : node_count_(powers.size()), rule_(rule) {
@@ -210,12 +217,13 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   note_nodes(nodes, findings_of_ == 0);
   note(now);
-  // In the first execution nodes fetch and clear pages, each in its own way: what it says of their
-  // speeds would move data that have just come.
-  if (skewed && !cold) rebalance(nodes);
+  const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
+  const bool settles = cold || kSettling * now.elapsed < elapsed_before;
+  // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
+  // move data that have just come.
+  if (skewed && !settles) rebalance(nodes);
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
-  const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
   switch (phase_) {
     case Phase::kCold:
       return decide_when_cold(now);
@@ -223,8 +231,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       // What was charged is the execution's before, which is new in an average that began with it.
       cost_of_trying_ += std::max(0.0, now.elapsed + findings_.charged - now.alone);
       tried_ += now.elapsed + findings_.charged;
-      decide_when_warm(nodes, kSettling * now.elapsed < elapsed_before &&
-                                  now.elapsed < kBeyondHope * now.alone);
+      decide_when_warm(nodes, settles && now.elapsed < kBeyondHope * now.alone);
       break;
     default:
       if (findings_.alone > 0 && has_lost(findings_.shared, findings_.alone) && !move_elsewhere()) {
@@ -266,6 +273,7 @@ void SharingModel::start_over() {
   }
   ++version_;
   window_ = {};
+  recent_ = {};
   ++beginnings_;
   enter(Phase::kCold);
 }
@@ -308,8 +316,10 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
   for (std::size_t i = 0; i < node_count_; ++i) {
     const RegionPart& node = nodes[i];
     if (node.threads == 0) continue;
-    window_.work[i] += node.work;
-    window_.time[i] += per_node(node);
+    if (node.work > 0) {
+      window_.work[i] += node.work;
+      window_.time[i] += recent_[i].median_with(per_node(node) / node.work) * node.work;
+    }
     if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
     slowest = std::max(slowest, window_.time[i]);
     rates += window_.work[i] / window_.time[i];

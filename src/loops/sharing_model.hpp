@@ -173,6 +173,13 @@ class SharingModel {
     std::array<double, base::kMaxNodes> work{}, time{};
   };
   Window window_;
+  // A node's time per work in the last two executions that counted; 0: none did. The median of
+  // three is blind to one that was disturbed, and sees a change that lasts in its second execution.
+  struct Recent {
+    double last = 0, last_but_one = 0;
+    double median_with(double latest);
+  };
+  std::array<Recent, base::kMaxNodes> recent_{};
   Findings findings_;
   std::uint32_t findings_of_ = 0;  // executions
   double charged_since_ = 0;       // the last shared execution

@@ -503,5 +503,51 @@ TEST(SharingModel, LeavesOutWhomItsLoopsHaveNoUseFor) {
   EXPECT_TRUE(always.shares());
 }
 
+// One execution on two nodes that did half of the work each.
+void observe_halves(SharingModel& model, Nanos busy, Nanos stall_0, Nanos stall_1) {
+  const std::array<RegionPart, 2> parts{
+      RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_0, .faults = 1},
+      RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_1, .faults = 1}};
+  model.observe_shared(parts, busy + std::max(stall_0, stall_1) + 100, true);
+}
+
+// A first sweep over two arrays that take turns: the second execution brings data, too, and to node
+// 1 more of them.
+TEST(SharingModel, SharesStayWhileDataStillCome) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  const std::uint32_t version = model.version();
+  observe_halves(model, 12'000'000, 20'000'000, 44'000'000);
+  observe_halves(model, 6'000'000, 2'000'000, 13'000'000);
+  EXPECT_EQ(model.version(), version);
+  for (int i = 0; i < 20; ++i) observe_halves(model, 3'000'000, 200'000, 200'000);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_EQ(model.version(), version);
+}
+
+TEST(SharingModel, OneDisturbedExecutionMovesNothing) {
+  const std::array<double, 2> powers{1, 1};
+  for (int before = 3; before < 40; ++before) {
+    SharingModel model(powers);
+    for (int i = 0; i < before; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+    const std::uint32_t version = model.version();
+    observe_halves(model, 4'000'000, 500'000, 40'000'000);
+    for (int i = 0; i < 40; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+    EXPECT_EQ(model.version(), version) << "after " << before;
+  }
+}
+
+TEST(SharingModel, AChangeThatLastsMovesTheShares) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  for (int i = 0; i < 12; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+  const std::uint32_t version = model.version();
+  for (int i = 0; i < 4 && model.version() == version; ++i) {
+    observe_halves(model, 4'000'000, 500'000, 8'000'000);
+  }
+  EXPECT_NE(model.version(), version);
+  EXPECT_LT(model.powers()[1], model.powers()[0]);
+}
+
 }  // namespace
 }  // namespace amasia::loops
