@@ -74,6 +74,10 @@ class Services {
   // for it. Cheap; does not block. Must not touch managed memory.
   virtual void note_pause() {}
 
+  // The node's threads come to a place of the program, named by any number; 0: to none. Pages that
+  // they waited for there before are asked for. Any thread; does not block.
+  virtual void enter_place(std::uint64_t place) { (void)place; }
+
   // A thread that waits for a message helps to fetch it: begin_help(), help() until it has come,
   // end_help(). On a native stack; help() does not block and returns how much it handled.
   virtual void begin_help() {}

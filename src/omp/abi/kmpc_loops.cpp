@@ -114,6 +114,7 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
     *stride = step;
     return;
   }
+  frame->team->enter_loop(*frame, site);
   const std::uint64_t positive_chunk = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 1;
   const std::uint32_t thread = frame->global_id, threads = frame->team->size();
   if (frame->book != nullptr) {

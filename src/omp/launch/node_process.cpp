@@ -466,6 +466,8 @@ void NodeProcess::note_pause() {
   if (thread_slot != nullptr) engine_->note_pause(thread_slot);
 }
 
+void NodeProcess::enter_place(std::uint64_t place) { engine_->enter_place(place); }
+
 void NodeProcess::begin_help() {
   AMASIA_CHECK(helping == nullptr, "a thread helps once at a time");
   helping = new (helping_memory.bytes) dsm::Engine::Helping(*engine_);

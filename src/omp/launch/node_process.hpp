@@ -98,6 +98,7 @@ class NodeProcess final : public Services,
   void publish_output() override;
   ThreadCounters thread_counters() override;
   void note_pause() override;
+  void enter_place(std::uint64_t place) override;
   void begin_help() override;
   int help() override;
   void end_help() override;

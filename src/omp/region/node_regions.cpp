@@ -45,6 +45,11 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
+// What follows a region on the origin.
+std::uint64_t place_after(const void* function) {
+  return reinterpret_cast<std::uint64_t>(function) << 1;
+}
+
 }  // namespace
 
 void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
@@ -57,6 +62,7 @@ void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
       start_region(request, plan);
       team_.run();
       join_region(plan);
+      services_.enter_place(place_after(request.outlined.function));
       // What a node printed is on its way before it says that it has joined, so all of it has come.
       services_.flush_output();
     });
@@ -106,7 +112,10 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
+  // Its arguments, which other nodes read first, were kept for the thread that has written them.
+  services_.note_pause();
   tell_region(plan, head, tail);
+  services_.enter_place(team_.place());
 }
 
 void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
@@ -213,6 +222,7 @@ void Node::serve_region() {
                .mend_dynamic = head.icvs.dynamic != 0,
                .extra = reader.rest(),
                .counts = head.counts != 0});
+  services_.enter_place(team_.place());
   mailbox_.drop_region();
   services_.enter_region();
   const auto* const function = reinterpret_cast<const void*>(head.function);
@@ -223,6 +233,7 @@ void Node::serve_region() {
     team_.run();
   }
   const bool has_printed = services_.flush_output();
+  services_.enter_place(0);
   const NodeTotals totals = team_.totals();
   unshow_region();
   tell_joined({head.region, 0, totals}, has_printed);

@@ -26,6 +26,20 @@ namespace {
 // Of CPU time, before it tells how much longer computing takes.
 constexpr Nanos kLongEnough = 100 * base::kMicrosecond;
 constexpr double kNewWeight = 0.25;
+
+std::uint64_t place_within(std::uint64_t place, std::uint64_t part) {
+  return ((place ^ part) * 0x9e37'79b9'7f4a'7c15ULL) | 1;  // 0 is no place
+}
+
+std::uint64_t place_of(const void* function, std::span<const NodeShare> shares) {
+  std::uint64_t place = reinterpret_cast<std::uint64_t>(function);
+  for (const NodeShare& share : shares) {
+    place = place_within(place, std::uint64_t{share.node.value} << 48 ^
+                                    std::uint64_t{share.threads} << 32 ^ share.speed);
+  }
+  return place;
+}
+
 }  // namespace
 
 Team::Team(Node& node)
@@ -45,6 +59,7 @@ void Team::begin(const Begin& begin) {
   size_ = shares_.back().offset + shares_.back().threads;
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};
+  place_ = shares_[rank_].speed > 0 ? place_of(outlined_.function, shares_) : 0;
   location_ = begin.location;
   proc_bind_ = begin.proc_bind;
   mend_dynamic_ = begin.mend_dynamic;
@@ -366,6 +381,11 @@ loops::Iterations Team::static_share(ThreadFrame& frame, std::uint64_t count) co
       loops::static_share(count, powers_, rank_, frame.local_id, &by_speed);
   if (by_speed) frame.totals.marks |= kDividedBySpeed;
   return share;
+}
+
+void Team::enter_loop(const ThreadFrame& frame, const void* code) const {
+  if (frame.local_id != 0 || place_ == 0) return;
+  node_.services().enter_place(place_within(place_, reinterpret_cast<std::uint64_t>(code)));
 }
 
 std::uint32_t Team::next_section(ThreadFrame& frame, std::uint32_t count) {

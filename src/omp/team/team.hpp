@@ -67,6 +67,8 @@ class Team {
   bool meets_on_board() const { return meets_on_board_; }
   Node& node() const { return node_; }
   const void* function() const { return outlined_.function; }  // the region's
+  // Names what this node does in it, as long as the shares stay as they are; 0: nothing.
+  std::uint64_t place() const { return place_; }
   LocalRuntime& runtime() const { return *runtime_; }
   // What the ABI of the origin gave in RegionRequest::extra.
   std::span<const std::byte> extra() const { return extra_; }
@@ -102,6 +104,9 @@ class Team {
   void reduce_end(ThreadFrame& frame, bool nowait);
   // The thread's part of a static loop without a chunk; notes whether the nodes' speeds decide it.
   loops::Iterations static_share(ThreadFrame& frame, std::uint64_t count) const;
+  // The thread begins the loop whose compiled code is at `code`: what its node waited for there
+  // before is asked for.
+  void enter_loop(const ThreadFrame& frame, const void* code) const;
   // The next section (0, 1, …) for this thread, or `count`: thread g gets g, g + size, …
   void begin_sections(ThreadFrame& frame) { frame.next_section = frame.global_id; }
   std::uint32_t next_section(ThreadFrame& frame, std::uint32_t count);
@@ -179,6 +184,7 @@ class Team {
   bool works_alone_ = false;
   bool meets_on_board_ = false;
   Outlined outlined_;
+  std::uint64_t place_ = 0;
   std::vector<void*> words_;
   const void* location_ = nullptr;
   std::int32_t proc_bind_ = 0;

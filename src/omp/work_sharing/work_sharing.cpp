@@ -173,6 +173,7 @@ void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
   }
   frame.loop.number = frame.loops_met++;
   if (frame.book != nullptr && space.count > 0) note_run(frame, schedule, site);
+  frame.team->enter_loop(frame, site.code);
   if (!loops::schedule_of(frame.loop.schedule.kind).pooled() || space.count == 0) return;
   // Chunks of a dynamic loop stay whole, whatever it is carried out by.
   const bool dynamic = schedule.kind == loops::ScheduleKind::kDynamic;
