@@ -3,9 +3,7 @@
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
-#include <utility>
 
 #include "fabric/bootstrap.hpp"
 #include "fabric/messages.hpp"
@@ -26,11 +24,6 @@ struct UcxSettings {
 
 // Whether messages between the nodes of a job with these options may go through memory.
 bool may_share_memory(const base::Options& options);
-
-// Variables (name, value) that a launcher must set for its nodes unless the user has: UCX reads
-// them as it is loaded, before any call could tell it. Without them it patches the C library's
-// mmap, munmap and madvise, and installs handlers for SIGSEGV, SIGBUS and others.
-std::span<const std::pair<const char*, const char*>> ucx_environment();
 
 // Opens a worker, exchanges addresses through `bootstrap` (key "ucx", one fence), connects to all
 // nodes and proves the secret to each. Returns when every peer has proved it too. Blocks up to

@@ -428,16 +428,7 @@ void Port::close(Nanos timeout) {
   for (std::uint16_t peer = 0; peer < peers_.size(); ++peer) disconnect(NodeId(peer));
 }
 
-constexpr std::pair<const char*, const char*> kEnvironment[] = {
-    {"UCX_MEM_EVENTS", "n"},
-    {"UCX_HANDLE_ERRORS", "none"},
-    {"UCX_WARN_UNUSED_ENV_VARS", "n"},
-    {"UCX_VFS_ENABLE", "n"},  // a thread that shows UCX's state as files
-};
-
 }  // namespace
-
-std::span<const std::pair<const char*, const char*>> ucx_environment() { return kEnvironment; }
 
 Result<std::unique_ptr<UcxPort>> UcxPort::open(const UcxSettings& settings, UcxListener& listener) {
   auto port = std::make_unique<Port>(listener);

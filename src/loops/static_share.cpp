@@ -39,16 +39,4 @@ Iterations static_block_of_chunks(std::uint64_t count, std::uint64_t chunk, std:
   return {begin, begin + std::min(span, count - begin)};
 }
 
-std::uint32_t last_thread_of_blocks(std::uint64_t count, std::uint32_t threads) {
-  AMASIA_CHECK(count > 0 && threads > 0, "an empty loop has no last iteration");
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(count, threads) - 1);
-}
-
-std::uint32_t last_thread_of_chunks(std::uint64_t count, std::uint64_t chunk,
-                                    std::uint32_t threads) {
-  AMASIA_CHECK(count > 0 && threads > 0, "an empty loop has no last iteration");
-  AMASIA_CHECK(chunk > 0, "a chunk has at least one iteration");
-  return static_cast<std::uint32_t>((count - 1) / chunk % threads);
-}
-
 }  // namespace amasia::loops

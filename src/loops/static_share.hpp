@@ -26,9 +26,4 @@ std::optional<Iterations> static_chunk(std::uint64_t count, std::uint64_t chunk,
 Iterations static_block_of_chunks(std::uint64_t count, std::uint64_t chunk, std::uint32_t thread,
                                   std::uint32_t threads);
 
-// The thread that executes the last iteration of a loop of `count` > 0 iterations.
-std::uint32_t last_thread_of_blocks(std::uint64_t count, std::uint32_t threads);
-std::uint32_t last_thread_of_chunks(std::uint64_t count, std::uint64_t chunk,
-                                    std::uint32_t threads);
-
 }  // namespace amasia::loops

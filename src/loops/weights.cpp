@@ -129,17 +129,4 @@ void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
   }
 }
 
-std::uint32_t last_thread_of_weighted_blocks(std::uint64_t count, std::span<const Power> powers) {
-  AMASIA_CHECK(count > 0, "an empty loop has no last iteration");
-  const Shares shares = shares_of(count, powers);
-  std::uint32_t before = 0, last = 0;
-  for (std::size_t r = 0; r < powers.size(); ++r) {
-    const NodeShare& share = shares.of[r];
-    const std::uint32_t busy = share.size > 0 ? powers[r].threads : share.longer;
-    if (busy > 0) last = before + busy - 1;
-    before += powers[r].threads;
-  }
-  return last;
-}
-
 }  // namespace amasia::loops

@@ -59,7 +59,5 @@ Iterations weighted_node_block(std::uint64_t count, std::span<const Power> power
 // That of each rank; `blocks` is as long as `powers`.
 void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
                           std::span<Iterations> blocks);
-// The thread of the team that executes the last iteration of a loop of `count` > 0 iterations.
-std::uint32_t last_thread_of_weighted_blocks(std::uint64_t count, std::span<const Power> powers);
 
 }  // namespace amasia::loops

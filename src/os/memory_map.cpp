@@ -65,7 +65,7 @@ int guard_page(void* address) noexcept {
 }
 
 void populate_pages(void* address, Bytes size) noexcept {
-  static_cast<void>(::madvise(address, size, MADV_POPULATE_WRITE));
+  static_cast<void>(advise(reinterpret_cast<std::uintptr_t>(address), size, MADV_POPULATE_WRITE));
 }
 
 int drop_pages(std::uintptr_t address, Bytes size) noexcept {
