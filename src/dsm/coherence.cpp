@@ -95,11 +95,13 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
   finish_events();
 }
 
-void Coherence::on_place(std::uint64_t place, Nanos now) {
+bool Coherence::on_place(std::uint64_t place, Nanos now) {
   now_ = now;
-  if (limited() && copies_.count() >= copies_allowed()) return;
-  recall_.enter(place, [this](PageIndex page, Recall::Want want) { return ask_early(page, want); });
+  if (limited() && copies_.count() >= copies_allowed()) return true;
+  const bool expects = recall_.enter(
+      place, [this](PageIndex page, Recall::Want want) { return ask_early(page, want); });
   finish_events();
+  return expects;
 }
 
 bool Coherence::ask_early(PageIndex page, Recall::Want want) {
@@ -108,6 +110,7 @@ bool Coherence::ask_early(PageIndex page, Recall::Want want) {
   if (state != (write ? CacheState::kShared : CacheState::kInvalid)) return false;
   if (read_ahead_.reach_from(page, write) > kLongWalk) return false;
   ++counts_.pages_prefetched;
+  if (write) migratory_.on_upgrade(page, now_);  // which it will not hear of by a fault
   step_cache(page, {write ? CacheEventKind::kWriteFault : CacheEventKind::kPrefetchRead}, nullptr);
   read_ahead({page, 0, write});
   return true;

@@ -53,8 +53,9 @@ class Coherence {
 
   // Threads of this node wait for these pages; it is at this place of the program (recall.hpp).
   void on_faults(std::span<const Fault> faults, std::uint64_t place, Nanos now);
-  // The node comes to a place where it had faults before.
-  void on_place(std::uint64_t place, Nanos now);
+  // The node comes to a place where it had faults before. False: need not be called for this place
+  // before the next fault there.
+  bool on_place(std::uint64_t place, Nanos now);
   // A frame of type kPageFrame from another node.
   void on_frame(NodeId from, std::span<const std::byte> body, Nanos now);
   // A hint from the program: ask for pages of the run that are not here.

@@ -210,7 +210,8 @@ bool Engine::Service::enter_place(std::uint64_t place) {
 
 void Engine::Service::recall(std::uint64_t place) {
   const os::MutexLock lock(mutex_);
-  coherence_->on_place(place, os::monotonic_now());
+  if (coherence_->on_place(place, os::monotonic_now())) return;
+  remembered_[Recall::slot_of(place)].store(false, std::memory_order_relaxed);
 }
 
 void Engine::Service::prefetch(AddressRange range, AccessKind access) {

@@ -25,7 +25,8 @@ bool Recall::is_due(const Memory& memory, Need& need) {
   return need.banned_until <= memory.entries;
 }
 
-void Recall::note_request(const Memory& memory, Need& need) {
+void Recall::note_request(Memory& memory, Need& need) {
+  memory.idle = 0;
   need.asked = memory.entries;
   if (++need.asks < kRelearn) return;
   need.asks = 0;
@@ -40,6 +41,7 @@ void Recall::ban(const Memory& memory, Need& need) {
 void Recall::on_fault(std::uint64_t place, PageIndex page, Want want) {
   if (place == 0) return;
   Memory& memory = memory_of(place);
+  memory.idle = 0;
   Need* known = nullptr;
   for (Need& need : memory.needs) {
     if (need.last == 0 || need.page != page.value) continue;

@@ -33,20 +33,23 @@ class Recall {
   static constexpr std::size_t kNeeds = 64;    // of each
   static constexpr std::uint32_t kLongestPeriod = 4;
   static constexpr std::uint32_t kRelearn = 32;
+  static constexpr std::uint32_t kIdle = 16;  // more than a period, and less than a ban
   static constexpr std::uint32_t kBan = 32;
   static constexpr std::uint32_t kMostBans = 8;  // doublings
 
   enum class Want : std::uint8_t { kRead, kOwn };
 
   // The node has come to the place, which is not 0. `ask` is called as ask(page, Want) for each
-  // page that may be worth asking for, and returns whether it has asked.
+  // page that may be worth asking for, and returns whether it has asked. False: nothing has been
+  // asked for since long, so that entries need not be told before the next fault at the place.
   template <typename Ask>
-  void enter(std::uint64_t place, const Ask& ask) {
+  bool enter(std::uint64_t place, const Ask& ask) {
     Memory& memory = memory_of(place);
     ++memory.entries;
     for (Need& need : memory.needs) {
       if (is_due(memory, need) && ask(PageIndex{need.page}, need.want)) note_request(memory, need);
     }
+    return ++memory.idle <= kIdle;
   }
   // A fault of this node while it was at the place (0: at none, where nothing is remembered): on a
   // page that is not here (kRead), or on a read copy (kOwn).
@@ -69,12 +72,13 @@ class Recall {
   struct Memory {
     std::uint64_t place = 0;
     std::uint32_t entries = 1;
+    std::uint32_t idle = 0;  // entries since the last fault or request
     std::array<Need, kNeeds> needs{};
   };
 
   Memory& memory_of(std::uint64_t place);
   static bool is_due(const Memory& memory, Need& need);
-  static void note_request(const Memory& memory, Need& need);
+  static void note_request(Memory& memory, Need& need);
   static void ban(const Memory& memory, Need& need);
 
   std::array<Memory, kPlaces> memories_{};

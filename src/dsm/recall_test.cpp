@@ -72,6 +72,19 @@ TEST(Recall, WhatIsStillHereIsAskedForLater) {
   EXPECT_EQ(enter(recall, kPlace), (Asked{{5, Want::kRead}}));
 }
 
+TEST(Recall, NeedNotBeToldOfAPlaceWhereNothingHappens) {
+  Recall recall;
+  const auto ask = [](PageIndex, Want) { return true; };
+  visit(recall, kPlace, {5});
+  visit(recall, kPlace, {5});
+  for (std::uint32_t i = 0; i + 1 < Recall::kRelearn + Recall::kIdle; ++i) {
+    EXPECT_TRUE(recall.enter(kPlace, ask)) << i;
+  }
+  EXPECT_FALSE(recall.enter(kPlace, ask));
+  recall.on_fault(kPlace, PageIndex{5}, Want::kRead);
+  EXPECT_TRUE(recall.enter(kPlace, ask));
+}
+
 TEST(Recall, PlacesAreKeptApart) {
   Recall recall;
   const std::uint64_t other = 78;
