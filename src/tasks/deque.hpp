@@ -102,6 +102,13 @@ class Deque {
     return element;
   }
 
+  // Any thread. Where there is one element only: a number that no other element of this deque ever
+  // has; else -1. A hint.
+  std::int64_t lone() const {
+    const std::int64_t top = top_.load(std::memory_order_acquire);
+    return bottom_.load(std::memory_order_acquire) - top == 1 ? top : -1;
+  }
+
   // Any thread; true at some moment of the call. For others than the owner only a hint.
   bool empty() const {
     return top_.load(std::memory_order_acquire) >= bottom_.load(std::memory_order_acquire);

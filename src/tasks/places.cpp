@@ -133,6 +133,7 @@ void Scheduler::set_up_paths() {
   for (auto& worker : workers_) {
     const machine::PlatformWorker& paths = platform_.workers[worker->id];
     worker->deques.resize(places_.size());
+    worker->left_alone.resize(workers_.size());
     worker->at = std::make_unique<PlaceCounts[]>(places_.size());
     worker->places.push_back(places_[0].get());
     insert(places_[0]->takers, worker->id);

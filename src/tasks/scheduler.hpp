@@ -37,6 +37,7 @@
 #include "tasks/errands.hpp"
 #include "tasks/fiber.hpp"
 #include "tasks/idle_workers.hpp"
+#include "tasks/left_alone.hpp"
 #include "tasks/place_queues.hpp"
 #include "tasks/scope.hpp"
 #include "tasks/stack_pool.hpp"
@@ -83,6 +84,7 @@ struct alignas(64) Worker {
   std::uint32_t spare_count = 0;
   std::uint32_t looks = 0;
   std::uint32_t victim = 0;
+  std::vector<LeftAlone> left_alone;  // by victim; of what lies at its home
   Errands* errands = nullptr;        // worker 0's, while modules are attached
   std::uint32_t next_line = 0;
   bool steals_first = false;
@@ -233,7 +235,7 @@ class Scheduler {
   Task* look_elsewhere(Worker& worker);
   Task* take_waiting(Worker& worker);
   Task* steal(Worker& worker);
-  Task* steal_at(Worker& worker, PlaceRecord& place);
+  Task* steal_at(Worker& worker, PlaceRecord& place, bool at_once);
   bool sees_work(const Worker& worker) const;
   bool has_work() const;
   Task* look_around(Worker& worker);

@@ -5,8 +5,21 @@
 namespace amasia::tasks::detail {
 namespace {
 
-constexpr std::uint32_t kSearches = 24;      // before a worker goes to sleep
+// A worker that finds nothing looks again and again, at first after few pauses (of some 10 ns), ...
+constexpr Nanos kEagerNs = 5'000;
+constexpr std::uint32_t kPauses = 8;
+// ... then less often, as each look takes the lines of the busy ones from them. So long, in all,
+// that who makes work now and then need not wake it each time, which costs that one microseconds.
+// It does not give its core to others in between: it would have it back much later, and nobody
+// wakes it.
+constexpr std::uint32_t kLongPauses = 200;
+constexpr Nanos kSearchNs = 100'000;
+constexpr std::uint32_t kSearches = 24;  // while it polls modules, before it asks how long to rest
 constexpr std::uint32_t kLooksPerTurn = 61;  // at its own deques, to one at the lines of its places
+
+void pause(std::uint32_t times) {
+  for (std::uint32_t n = 0; n < times; ++n) os::pause_core();
+}
 
 }  // namespace
 
@@ -42,7 +55,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     if (task != nullptr) {
       in_lines_.fetch_sub(1, std::memory_order_relaxed);
     } else if (contains(place->thieves, worker.id)) {
-      task = steal_at(worker, *place);
+      task = steal_at(worker, *place, true);
     }
     if (task == nullptr) continue;
     worker.attention.fetch_or(kNarrow, std::memory_order_relaxed);  // perhaps there is more
@@ -67,6 +80,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
   if (Task* const task = look_around(worker)) return task;
   const Nanos began = os::monotonic_now();
   Task* found = nullptr;
+  Nanos since = began;
   for (std::uint32_t round = 1; found == nullptr; ++round) {
     if (stopping_.load(std::memory_order_acquire)) break;
     if (worker.attention.load(std::memory_order_acquire) != 0) [[unlikely]] {
@@ -74,10 +88,13 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
       if (found != nullptr) break;
       if ((worker.attention.load(std::memory_order_acquire) & kGoHome) != 0) break;
     }
-    if (round % kSearches == 0) {
-      rest(worker);
-    } else if (worker.errands == nullptr || !worker.errands->polls_any()) {
-      for (std::uint32_t pause = 0; pause < 8; ++pause) os::pause_core();
+    if (worker.errands != nullptr && worker.errands->polls_any()) {
+      if (round % kSearches == 0) rest(worker);
+    } else if (const Nanos searched = os::monotonic_now() - since; searched < kSearchNs) {
+      pause(searched < kEagerNs ? kPauses : kLongPauses);
+    } else {
+      sleep(worker, -1);
+      since = os::monotonic_now();
     }
     found = look_around(worker);
   }
@@ -143,13 +160,13 @@ Task* Scheduler::take_waiting(Worker& worker) {
 
 Task* Scheduler::steal(Worker& worker) {
   for (PlaceRecord* const place : worker.steal_path) {
-    if (Task* const task = steal_at(worker, *place)) return task;
+    if (Task* const task = steal_at(worker, *place, false)) return task;
   }
   return nullptr;
 }
 
 // Its own deque only where it does not look on its pop path.
-Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place) {
+Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place, bool at_once) {
   const auto count = static_cast<std::uint32_t>(workers_.size());
   for (std::uint32_t n = 0; n < count; ++n) {
     worker.victim = worker.victim + 1 < count ? worker.victim + 1 : 0;
@@ -157,6 +174,10 @@ Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place) {
     Deque<Task>* const deque = place.deques[victim].load(std::memory_order_acquire);
     if (deque == nullptr) continue;
     if (victim == worker.id && contains(place.owners, victim)) continue;
+    if (!at_once && deque == &workers_[victim]->deque &&
+        worker.left_alone[victim].leaves(deque->lone(), os::monotonic_now())) {
+      continue;
+    }
     bool lost = true;
     while (lost) {  // somebody else got one each time
       if (Task* const task = deque->steal(&lost)) {
@@ -200,9 +221,8 @@ void Scheduler::pass_on(const Worker& worker) {
   }
 }
 
-// Nothing was found for a while. Polled modules want the core again soon, others may want it now.
+// Nothing was found for a while, polled modules want the core again soon, others may want it now.
 void Scheduler::rest(Worker& worker) {
-  if (worker.errands == nullptr || !worker.errands->polls_any()) return sleep(worker, -1);
   const Nanos most = worker.errands->rest();
   if (most == 0) return os::yield_core();
   if (most != PollPace::kKeepOn) sleep(worker, most);
