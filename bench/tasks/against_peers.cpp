@@ -4,8 +4,8 @@
 // worker's own shelf, two stores into its deque, one exchange to take it back and an indirect call:
 // some 20 ns on one core.
 //
-// against_peers [rounds]: all questions with 1 and 2 workers. Results are compared with the serial
-// program's; a wrong one ends with 1.
+// against_peers [rounds [text]]: all questions, or those with the text in their name, with 1 and 2
+// workers. Results are compared with the serial program's; a wrong one ends with 1.
 #include <omp.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
@@ -15,6 +15,7 @@
 #include <array>
 #include <atomic>
 #include <cstdlib>
+#include <string>
 #include <vector>
 
 #include "amasia/tasks.hpp"
@@ -326,15 +327,21 @@ std::vector<Way> round_trip(Peers& peers) {
 
 int main(int count, char** words) {
   const int rounds = count > 1 ? std::max(1, std::atoi(words[1])) : 15;
+  const std::string asked = count > 2 ? words[2] : "";
   for (const unsigned workers : {1u, 2u}) {
     Peers peers(workers);
-    bench::compare("spawn and join", workers, kPairs, "task", spawn_join(peers), rounds);
-    bench::compare("fib(24)", workers, kFibTasks, "task", fib(peers), rounds);
-    bench::compare("skynet", workers, kSkynetTasks, "task", skynet(peers), rounds);
-    bench::compare("ten queens", workers, kQueensTasks, "task", queens(peers), rounds);
-    bench::compare("parallel loop", workers, kIterations, "iteration", loop(peers), rounds);
-    bench::compare("a million in a finish", workers, kMillion, "task", million(peers), rounds);
-    bench::compare("promise round trip", workers, kTrips, "trip", round_trip(peers), rounds);
+    const auto compare = [&](const std::string& question, double times, const char* unit,
+                             const std::vector<Way>& ways) {
+      if (question.find(asked) == std::string::npos) return;
+      bench::compare(question, workers, times, unit, ways, rounds, bench::Threads::kAwake);
+    };
+    compare("spawn and join", kPairs, "task", spawn_join(peers));
+    compare("fib(24)", kFibTasks, "task", fib(peers));
+    compare("skynet", kSkynetTasks, "task", skynet(peers));
+    compare("ten queens", kQueensTasks, "task", queens(peers));
+    compare("parallel loop", kIterations, "iteration", loop(peers));
+    compare("a million in a finish", kMillion, "task", million(peers));
+    compare("promise round trip", kTrips, "trip", round_trip(peers));
   }
   return 0;
 }

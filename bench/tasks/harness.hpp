@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the ways to do one thing in turns, round by round, so that what else the machine does falls
 // on all of them alike, and prints median, median absolute deviation, minimum and the ratio of each
-// to the first: the median of the ratios of one round. Where BENCH_JSON names a file, a line of
-// JSON for each way is added to it.
+// to the first: the median of the ratios of one round. Before its turn each way waits until the
+// threads of the others sleep: those that still spin for their next work (libgomp's do for some ms)
+// would have the core that it needs. `kAwake`: then it is run once untimed, and its own threads are
+// as awake as in a program of its own, which matters where a run takes less than some ms. Where
+// BENCH_JSON names a file, a line of JSON for each way is added to it.
 #pragma once
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <cstdlib>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace bench {
@@ -47,13 +51,18 @@ inline void write_json(const std::string& question, unsigned workers, const std:
   std::fclose(file);
 }
 
+enum class Threads { kAsleep, kAwake };  // a way's own, when its turn comes
+
 // `count` is what the time is divided by; `unit` says what it counts.
 inline void compare(const std::string& question, unsigned workers, double count, const char* unit,
-                    const std::vector<Way>& ways, int rounds) {
+                    const std::vector<Way>& ways, int rounds,
+                    Threads threads = Threads::kAsleep) {
   std::vector<std::vector<double>> times(ways.size());
   for (const Way& way : ways) way.run();  // warm
   for (int round = 0; round < rounds; ++round) {
     for (std::size_t index = 0; index < ways.size(); ++index) {
+      if (ways.size() > 1) std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      if (threads == Threads::kAwake) ways[index].run();
       times[index].push_back(seconds_of(ways[index].run) / count * 1e9);
     }
   }
