@@ -7,7 +7,8 @@
 // when the task is not on that of run(), a hand-over on top.
 // Then one rank sends many small messages that lie under way together, "window", as in the OSU
 // benchmarks: what the module costs a core where latency does not hide it.
-// Run: mpirun -np 2 [--oversubscribe --allow-run-as-root --bind-to none] mpi_pingpong [--quick]
+// Run: mpirun -np 2 [--oversubscribe --allow-run-as-root --bind-to none] mpi_pingpong
+// [--quick | rounds]
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -108,7 +109,7 @@ int main(int argc, char** argv) {
   for (const unsigned workers : {1u, 2u}) {
     tasks::runtime runtime({.workers = workers});
     mpi::library mpi(runtime);
-    const int rounds = quick ? 1 : 15;
+    const int rounds = quick ? 1 : argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
     for (const int bytes : {8, 4096, 1 << 20}) {
       Exchange exchange{rank, bytes, quick ? 10 : bytes > 100'000 ? 200 : 5'000};
       bench::compare("ping-pong " + std::to_string(bytes), workers, 2.0 * exchange.messages,

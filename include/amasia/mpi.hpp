@@ -69,10 +69,7 @@ class AMASIA_TASKS_API library : public tasks::module {
   // that has no function here; `name` is for messages, and lives on.
   template <typename Start>
   future<MPI_Status> start(const char* name, Start start) {
-    tasks::promise<MPI_Status> result;
-    auto value = result.get_future();
-    start_into(name, std::move(start), std::move(result));
-    return value;
+    return start_and(kTest, name, std::move(start));
   }
   // The same, begun when all of the futures are ready. If one of them has an exception, nothing is
   // started, and the result has that exception.
@@ -87,7 +84,7 @@ class AMASIA_TASKS_API library : public tasks::module {
           } catch (...) {
             return result.fail(std::current_exception());
           }
-          start_into(name, std::move(start), std::move(result));
+          start_into(kTest, name, std::move(start), std::move(result));
         },
         awaited...);
     return value;
@@ -110,7 +107,7 @@ class AMASIA_TASKS_API library : public tasks::module {
   }
   future<MPI_Status> irecv(void* to, int count, MPI_Datatype type, int from, int tag,
                            MPI_Comm comm = MPI_COMM_WORLD) {
-    return start("irecv", detail::receive_starter(to, count, type, from, tag, comm));
+    return start_and(kLeave, "irecv", detail::receive_starter(to, count, type, from, tag, comm));
   }
   template <typename... Futures>
   future<MPI_Status> isend_await(const void* from, int count, MPI_Datatype type, int to, int tag,
@@ -209,16 +206,27 @@ class AMASIA_TASKS_API library : public tasks::module {
     tasks::promise<MPI_Status> result;
     tasks::hold held;
   };
+  // Once it is begun: sends of few bytes are over by then, and a test tells. A receive seldom is,
+  // and each test that finds nothing has MPI look at all that it has: that is left to the poll,
+  // which does so once for all of them.
+  enum Begun { kTest, kLeave };
   template <typename Start>
-  void start_into(const char* name, Start start, tasks::promise<MPI_Status> result) {
-    host_->call([this, start = std::move(start),
+  future<MPI_Status> start_and(Begun then, const char* name, Start start) {
+    tasks::promise<MPI_Status> result;
+    auto value = result.get_future();
+    start_into(then, name, std::move(start), std::move(result));
+    return value;
+  }
+  template <typename Start>
+  void start_into(Begun then, const char* name, Start start, tasks::promise<MPI_Status> result) {
+    host_->call([this, then, start = std::move(start),
                  operation = Operation{name, std::move(result), host_->hold_scope()}]() mutable {
       MPI_Request request = MPI_REQUEST_NULL;
       const int code = start(&request);
-      started(std::move(operation), request, code);
+      started(then, std::move(operation), request, code);
     });
   }
-  void started(Operation operation, MPI_Request request, int code) noexcept;
+  void started(Begun then, Operation operation, MPI_Request request, int code) noexcept;
   static void put(const char* name, int code, tasks::promise<void>& result) noexcept;
   static void complete(Operation& operation, int code, const MPI_Status& status) noexcept;
 

@@ -11,15 +11,17 @@ namespace amasia::tasks::detail {
 bool Errands::make_calls() {
   if (!has_calls()) return false;
   calling_ = true;
-  Nanos began = os::monotonic_now();
+  Nanos began = times_calls_ ? os::monotonic_now() : 0;
   while (has_calls()) {
     for (Call* call = calls_.take_all(); call != nullptr;) {
       Call* const next = call->next;
       ModuleCounts& counts = *call->counts;
       call->execute(call);
-      const Nanos ended = os::monotonic_now();
       counts.calls.add(1);
-      counts.calls_ns.add(ended - std::exchange(began, ended));
+      if (times_calls_) {
+        const Nanos ended = os::monotonic_now();
+        counts.calls_ns.add(ended - std::exchange(began, ended));
+      }
       call = next;
     }
   }
@@ -64,8 +66,8 @@ bool Errands::attend(bool eagerly) {
 Nanos Errands::rest() { return pace_.rest(os::monotonic_now()); }
 
 void Errands::poll(module* of, ModuleCounts& counts) {
-  pace_.progressed(os::monotonic_now());
   if (!polls(of)) polled_.push_back({of, &counts});
+  pace_.began_more();
 }
 
 bool Errands::polls(const module* of) const {

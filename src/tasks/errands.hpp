@@ -76,6 +76,9 @@ class Errands {
   // A call that worker 0 makes itself. False: it must be posted, since calls are being made.
   bool begin_call();
   void end_call() { calling_ = false; }
+  // Whether each call is timed, and not only counted. Before the first.
+  void time_calls() { times_calls_ = true; }
+  bool times_calls() const { return times_calls_; }
 
   void poll(module* of, ModuleCounts& counts);
   bool polls(const module* of) const;
@@ -91,6 +94,7 @@ class Errands {
 
   CallLine<Call> calls_;
   bool calling_ = false;
+  bool times_calls_ = false;
   struct Polled {
     module* what;
     ModuleCounts* counts;

@@ -102,6 +102,22 @@ TEST(PollPace, RestsLongerTheLongerItHasWaited) {
   EXPECT_EQ(pace.rest(2'000'000'001), PollPace::kKeepOn);
 }
 
+TEST(PollPace, TakesANewOperationForProgress) {
+  PollPace pace;
+  const Nanos now = 3 * PollPace::kEagerNs;
+  pace.progressed(0);
+  pace.found_nothing(now, now + 100);
+  EXPECT_FALSE(pace.is_due(now + 200)) << "a poll of 100 ns was just made";
+  EXPECT_GT(pace.rest(now + 200), 0);
+  pace.began_more();
+  EXPECT_TRUE(pace.is_due(now + 200));
+  EXPECT_EQ(pace.rest(now + 200), PollPace::kKeepOn);
+  pace.began_more();
+  pace.found_nothing(now + 200, now + 300);
+  EXPECT_FALSE(pace.is_due(now + 400)) << "polled since";
+  EXPECT_EQ(pace.rest(now + 400), PollPace::kKeepOn);
+}
+
 TEST(PollPace, TakesLongPollsForProgress) {
   PollPace pace;
   pace.progressed(0);

@@ -65,13 +65,14 @@ bool module_host::begin_here() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
   const bool here = worker.errands != nullptr && worker.strand->fiber.room() > kRoomForCalls &&
                     worker.errands->begin_call();
-  if (here) call_began_ns_ = os::monotonic_now();
+  if (here && scheduler_.errands().times_calls()) call_began_ns_ = os::monotonic_now();
   return here;
 }
 void module_host::end_here() noexcept {
   counts_.calls.add(1);
-  counts_.calls_ns.add(os::monotonic_now() - call_began_ns_);
-  scheduler_.errands().end_call();
+  detail::Errands& errands = scheduler_.errands();
+  if (errands.times_calls()) counts_.calls_ns.add(os::monotonic_now() - call_began_ns_);
+  errands.end_call();
 }
 void module_host::post(detail::Call* call) {
   call->counts = &counts_;

@@ -29,22 +29,28 @@ class PollPace {
   static constexpr Nanos kShare = 16;
   static constexpr Nanos kWorkNs = 1'000;
 
-  // Something is outstanding that was not before, or a poll completed something.
+  // Something is outstanding that was not before: as good as a completion, at the time at which
+  // that is looked at. Many operations are begun between two polls, and clocks cost.
+  void began_more() { more_ = true; }
+  // A poll completed something.
   void progressed(Nanos now) {
+    more_ = false;
     since_ = now;
     due_ = now;
   }
   void found_nothing(Nanos began, Nanos ended) {
+    if (more_) progressed(began);
     const Nanos took = ended - began;
     due_ = ended + kShare * took;
     fastest_ = std::min(fastest_, took);
     if (took > std::max(kWorkNs, 8 * fastest_) && !after_sleep_) since_ = ended;
     after_sleep_ = false;
   }
-  bool is_due(Nanos now) const { return now >= due_; }
+  bool is_due(Nanos now) const { return more_ || now >= due_; }
   // How long a worker without tasks may sleep now; 0: not at all, but others may have the core.
   static constexpr Nanos kKeepOn = -1;  // or not even that
   Nanos rest(Nanos now) {
+    if (more_) progressed(now);
     const Nanos waited = now - since_;
     if (waited < kSpinNs) return kKeepOn;
     if (waited < kEagerNs) return 0;
@@ -53,6 +59,7 @@ class PollPace {
   }
 
  private:
+  bool more_ = false;
   Nanos since_ = 0;
   Nanos due_ = 0;
   Nanos fastest_ = kLongestNs;

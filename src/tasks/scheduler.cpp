@@ -44,6 +44,7 @@ Scheduler::Scheduler(options chosen)
     workers_.back()->measures = !options_.statistics.empty();
     workers_.back()->watched = workers_.back()->traces || workers_.back()->measures;
   }
+  if (!options_.statistics.empty()) errands_.time_calls();
   set_up_places();
 }
 

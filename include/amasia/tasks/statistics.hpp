@@ -2,9 +2,9 @@
 // What a runtime counts. Included by <amasia/tasks.hpp>.
 //
 // Counted always, at no cost to a task: what workers did, tasks that were created at a place,
-// copies, operations of modules with the time in them, spans. With options::statistics, or the
-// variable AMASIA_TASKS_STATISTICS, each task is timed too, and all is written at the runtime's
-// end.
+// copies, operations of modules and the time in their polls, spans. With options::statistics, or
+// the variable AMASIA_TASKS_STATISTICS, each task and each call of a module is timed too, and all
+// is written at the runtime's end.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct module_statistics {
   std::string module;
   std::uint64_t operations = 0;  // that tasks started
   std::uint64_t calls = 0;       // module_host::call
-  std::int64_t calls_ns = 0;
+  std::int64_t calls_ns = 0;     // where each task is timed, else 0
   std::uint64_t polls = 0;
   std::int64_t polls_ns = 0;
 };

@@ -77,11 +77,10 @@ void library::complete(Operation& operation, int code, const MPI_Status& status)
   operation.held.release();
 }
 
-// Most sends of few bytes are over by now, and so are receives of what had come before.
-void library::started(Operation operation, MPI_Request request, int code) noexcept {
+void library::started(Begun then, Operation operation, MPI_Request request, int code) noexcept {
   MPI_Status status{};
-  int over = 1;
-  if (code == MPI_SUCCESS) code = MPI_Test(&request, &over, &status);
+  int over = code == MPI_SUCCESS ? 0 : 1;
+  if (over == 0 && then == kTest) code = MPI_Test(&request, &over, &status);
   if (code != MPI_SUCCESS || over != 0) return complete(operation, code, status);
   requests_.push_back(request);
   operations_.push_back(std::move(operation));
