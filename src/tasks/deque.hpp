@@ -4,11 +4,13 @@
 // Where they have fences, the accesses next to them are sequentially consistent here: on x86 these
 // are the same instructions, and ThreadSanitizer understands them.
 //
-//   field    written by                  read by
-//   top_     thieves, and the owner      all; only ever grows
-//            for the last element
-//   bottom_  the owner                   all
-//   array_   the owner, when it grows    all
+//   field      written by                  read by
+//   top_       thieves, and the owner      all; only ever grows
+//              for the last element
+//   bottom_    the owner                   all
+//   array_     the owner, when it grows    all
+//   top_seen_  the owner, from top_        the owner: a look at top_ itself, which thieves write,
+//                                          would miss the cache for each push
 //
 //   push   owner   bottom_ + 1 once the element is in its slot
 //   pop    owner   claims bottom_ - 1 first, then looks at top_ (D1)
@@ -45,10 +47,11 @@ class Deque {
   // The owner. May allocate; nothing is ever dropped.
   void push(T* element) {
     const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
-    const std::int64_t top = top_.load(std::memory_order_acquire);
     Array* array = array_.load(std::memory_order_relaxed);
-    if (bottom - top >= array->size) [[unlikely]]
-      array = grow(array, top, bottom);
+    if (bottom - top_seen_ >= array->size) [[unlikely]] {
+      top_seen_ = top_.load(std::memory_order_acquire);  // D2; partner: steal()
+      if (bottom - top_seen_ >= array->size) array = grow(array, top_seen_, bottom);
+    }
     array->slot(bottom).store(element, std::memory_order_relaxed);
     bottom_.store(bottom + 1, std::memory_order_release);  // partner: steal()'s read of bottom_
   }
@@ -143,6 +146,7 @@ class Deque {
   alignas(64) typename Atomics::template Atomic<std::int64_t> top_{0};
   alignas(64) typename Atomics::template Atomic<std::int64_t> bottom_{0};
   typename Atomics::template Atomic<Array*> array_{nullptr};
+  std::int64_t top_seen_ = 0;                   // the owner's: slots before were free at some time
   std::vector<std::unique_ptr<Array>> arrays_;  // the owner's
 };
 
