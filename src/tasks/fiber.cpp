@@ -35,6 +35,7 @@ void __tsan_switch_to_fiber(void* fiber, unsigned flags);
 extern "C" {
 void __sanitizer_start_switch_fiber(void** save, const void* bottom, std::size_t size);
 void __sanitizer_finish_switch_fiber(void* save, const void** bottom, std::size_t* size);
+void __asan_unpoison_memory_region(const volatile void* low, std::size_t size);
 }
 #endif
 
@@ -103,6 +104,8 @@ Fiber::Fiber(void* low, std::size_t size, Entry entry, void* argument) noexcept
 #ifdef AMASIA_ADDRESS_SANITIZER
   asan_low_ = low;
   asan_size_ = size;
+  // Frames that never returned, of a stack that was unmapped, left their marks at this address.
+  __asan_unpoison_memory_region(low, size);
 #endif
 }
 
