@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -82,7 +84,7 @@ class Daemon {
                       environ) != 0) {
       std::abort();
     }
-    while (::access(socket_.c_str(), F_OK) != 0) ::usleep(1000);
+    while (!listens()) ::usleep(1000);
   }
   void stop(int signal) {
     ::kill(process_, signal);
@@ -92,6 +94,17 @@ class Daemon {
   std::string path(const std::string& name) const { return folder_ + "/" + name; }
 
  private:
+  // The socket's name is there before the daemon listens.
+  bool listens() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    socket_.copy(address.sun_path, sizeof address.sun_path - 1);
+    const int probe = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+    const auto* const to = reinterpret_cast<const sockaddr*>(&address);
+    const bool connected = ::connect(probe, to, sizeof address) == 0;
+    ::close(probe);
+    return connected;
+  }
   std::string folder_, socket_;
   pid_t process_ = 0;
 };
