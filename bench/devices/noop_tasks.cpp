@@ -8,21 +8,9 @@
 // straightforward program on the pthread device, and fewer than of any on the basic one.
 // Held against: OpenCL on the same device, waiting for each launch, and with 64 in the queue.
 //   noop_tasks [devices: pthread] [tasks: 2000] [workers: 2] [rounds: 15]
-#include "../tasks/harness.hpp"
-#include "peers.hpp"
+#include "noop_raw.hpp"
 
 namespace {
-
-void run_raw(const bench::Raw& raw, cl_kernel kernel, int tasks, int in_queue) {
-  const std::size_t one = 1;
-  for (int i = 0; i < tasks; ++i) {
-    bench::must_cl(clEnqueueNDRangeKernel(raw.queue, kernel, 1, nullptr, &one, nullptr, 0, nullptr,
-                                          nullptr),
-                   "clEnqueueNDRangeKernel");
-    if ((i + 1) % in_queue == 0) clFinish(raw.queue);
-  }
-  clFinish(raw.queue);
-}
 
 void run_tasks(int* x, int tasks, bool wait_for_each) {
   std::uint64_t one[3] = {1, 1, 1};
@@ -53,22 +41,18 @@ int main(int argc, char** argv) {
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 15;
   bench::choose_devices(devices);
   bench::Amasia amasia(workers);
-  bench::Raw raw;
-  const cl_kernel kernel = raw.kernel("noop");
-  const cl_mem memory = raw.memory(sizeof(int));
-  bench::must_cl(clSetKernelArg(kernel, 0, sizeof memory, &memory), "clSetKernelArg");
+  const bench::Raw raw;
+  const bench::RawNoop noop(raw);
   alignas(4096) static int x = 7;
 
   bench::compare(std::string("no-op ") + devices, workers, tasks, "task",
                  {{"amasia", [&] { run_tasks(&x, tasks, false); }},
-                  {"waits", [&] { run_raw(raw, kernel, tasks, 1); }},
-                  {"queue64", [&] { run_raw(raw, kernel, tasks, 64); }}},
+                  {"waits", [&] { noop.run(tasks, 1); }},
+                  {"queue64", [&] { noop.run(tasks, 64); }}},
                  rounds);
   bench::compare(std::string("no-op, waited ") + devices, workers, tasks, "task",
                  {{"amasia", [&] { run_tasks(&x, tasks, true); }},
-                  {"waits", [&] { run_raw(raw, kernel, tasks, 1); }}},
+                  {"waits", [&] { noop.run(tasks, 1); }}},
                  rounds);
-  clReleaseMemObject(memory);
-  clReleaseKernel(kernel);
   return 0;
 }
