@@ -114,7 +114,8 @@ def measure(sessions, rounds):
         for other in ("original", "waits", "queue"):
             cells.append("" if other not in times else "{:.2f}".format(statistics.median(
                 a / b for a, b in zip(times["ours"], times[other]))))
-        print(f"| {kind}{f' {size}' if size else ''}, {tasks} | " + " | ".join(cells) + " |", flush=True)
+        question = " ".join(map(str, (kind, size))) if size else kind
+        print(f"| {question}, {tasks} | " + " | ".join(cells) + " |", flush=True)
 
 
 def main():

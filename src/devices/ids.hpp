@@ -52,9 +52,10 @@ constexpr bool writes(Access access) { return (static_cast<unsigned>(access) & 2
 // What a back end says of a device, and what the daemon and its policies know of it.
 struct DeviceDescription {
   // The same in every process that sees this device, and of no other device of the node, such as
-  // "host", "opencl/Portable Computing Language/pthread-haswell/0", "cuda/GPU-6f0c…". At most
-  // kMaxIdentity bytes.
+  // "host", "opencl/Portable Computing Language/pthread-haswell/0", "pci/0000:65:00.0" (however it
+  // is reached). At most kMaxIdentity bytes.
   std::string identity;
+  std::string pci;       // its address on the bus, "0000:65:00.0", where it is known; else ""
   std::string name;      // for people
   std::string vendor;
   std::string platform;  // "OpenCL 3.0 PoCL 3.1", "CUDA 12.4", "host"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/backends/registry.hpp"
 
+#include <algorithm>
 #include <string>
 
 #include "devices/backends/cuda/cuda.hpp"
@@ -20,14 +21,23 @@ constexpr Row kBackends[] = {
     {"host", [](ProgramCache&, std::string*) { return make_host_backend(); }},
 };
 
-bool is_wanted(std::string_view wanted, std::string_view name) {
-  if (wanted.empty()) return true;
+// The rows that are wanted, in the order in which they are named.
+std::vector<const Row*> rows_of(std::string_view wanted) {
+  std::vector<const Row*> rows;
+  if (wanted.empty()) {
+    for (const Row& row : kBackends) rows.push_back(&row);
+    return rows;
+  }
   for (std::size_t begin = 0; begin <= wanted.size();) {
     const std::size_t end = std::min(wanted.find(',', begin), wanted.size());
-    if (wanted.substr(begin, end - begin) == name) return true;
+    const auto name = wanted.substr(begin, end - begin);
+    const auto row = std::find_if(std::begin(kBackends), std::end(kBackends),
+                                  [&](const Row& one) { return one.name == name; });
+    const bool again = std::find(rows.begin(), rows.end(), row) != rows.end();
+    if (row != std::end(kBackends) && !again) rows.push_back(row);
     begin = end + 1;
   }
-  return false;
+  return rows;
 }
 
 }  // namespace
@@ -35,14 +45,13 @@ bool is_wanted(std::string_view wanted, std::string_view name) {
 Backends make_backends(std::string_view wanted) {
   Backends backends;
   backends.cache = std::make_unique<ProgramCache>(program_cache_folder());
-  for (const Row& row : kBackends) {
-    if (!is_wanted(wanted, row.name)) continue;
+  for (const Row* const row : rows_of(wanted)) {
     std::string why;
-    auto made = row.make(*backends.cache, &why);
+    auto made = row->make(*backends.cache, &why);
     if (made != nullptr && !made->devices().empty()) {
       backends.all.push_back(std::move(made));
     } else {
-      base::log_line(base::LogLevel::kInfo, "no devices of {}: {}", row.name, why);
+      base::log_line(base::LogLevel::kInfo, "no devices of {}: {}", row->name, why);
     }
   }
   return backends;

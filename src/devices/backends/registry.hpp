@@ -17,7 +17,8 @@ struct Backends {
 };
 
 // The back ends whose names stand in `wanted` (AMASIA_DEVICES_BACKENDS, such as "host,opencl"; "":
-// all), each with its devices. One that has no device here, or whose driver is not installed, is
+// all), each with its devices, in that order: a device that several show is used by the first that
+// takes the program. One that has no device here, or whose driver is not installed, is
 // left out. Blocks while drivers look for hardware. Logs (at level info) why.
 Backends make_backends(std::string_view wanted);
 

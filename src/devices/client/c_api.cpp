@@ -290,18 +290,16 @@ AMASIA_MCL_API int mcl_finit(void) {
 
 AMASIA_MCL_API uint32_t mcl_get_ndev(void) {
   Session* const now = session();
-  return now == nullptr ? 0 : static_cast<uint32_t>(now->client->devices().size());
+  return now == nullptr ? 0 : static_cast<uint32_t>(now->client->device_count());
 }
 
 AMASIA_MCL_API int mcl_get_dev(uint32_t devid, mcl_dev_info* devinfo) {
   Session* const now = session();
   if (now == nullptr) return -MCL_ERR_NOINIT;
   if (devinfo == nullptr) return answer(fault(MCL_ERR_INVARG, "no place for the description"));
-  const auto& devices = now->client->devices();
-  if (devid >= devices.size()) {
-    return answer(fault(MCL_ERR_INVDEV, "device {} of {}", devid, devices.size()));
-  }
-  const DeviceDescription& device = *devices[devid].description;
+  const std::size_t count = now->client->device_count();
+  if (devid >= count) return answer(fault(MCL_ERR_INVDEV, "device {} of {}", devid, count));
+  const DeviceDescription& device = now->client->device(devid);
   std::memset(devinfo, 0, sizeof *devinfo);
   devinfo->id = devid;
   device.name.copy(devinfo->name, sizeof devinfo->name - 1);
@@ -309,7 +307,7 @@ AMASIA_MCL_API int mcl_get_dev(uint32_t devid, mcl_dev_info* devinfo) {
   devinfo->type = device.device_class == DeviceClass::kCpu   ? MCL_TASK_CPU
                   : device.device_class == DeviceClass::kGpu ? MCL_TASK_GPU
                                                              : MCL_TASK_FPGA;
-  const std::size_t running = now->client->running_on(static_cast<OwnDevice>(devid));
+  const std::size_t running = now->client->running_on(devid);
   devinfo->status = running == 0                    ? MCL_DEV_READY
                     : running < device.queue_depth ? MCL_DEV_ALLOCATED
                                                     : MCL_DEV_FULL;

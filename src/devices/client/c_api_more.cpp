@@ -46,7 +46,7 @@ AMASIA_MCL_API int mcl_task_device(mcl_handle* hdl) {
   if (state < TaskState::kGranted || task->device < 0) {
     return answer(fault(MCL_ERR_INVTSK, "the task has no device yet"));
   }
-  return task->device;
+  return now->client->number_of(*task);
 }
 
 AMASIA_MCL_API const char* mcl_task_reason(mcl_handle* hdl) {

@@ -3,8 +3,10 @@
 #include "devices/client/client.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 
+#include "devices/backends/same_device.hpp"
 #include "devices/patience.hpp"
 
 namespace amasia::devices {
@@ -60,6 +62,11 @@ Status Client::begin(Backends backends) {
       places_.push_back({backend.get(), local, &description});
       descriptions_.push_back(description);
     }
+  }
+  same_ = same_devices(descriptions_);
+  for (std::size_t i = 0; i < same_.size(); ++i) {
+    const auto first = static_cast<std::size_t>(std::countr_zero(same_[i]));
+    if (first == i) shown_.push_back(static_cast<OwnDevice>(i));
   }
   auto wakeup = os::Wakeup::make();
   if (!wakeup.ok()) return Error{wakeup.error().message, MCL_ERR_MEMALLOC};
@@ -147,7 +154,7 @@ Fault Client::check(Task& task) {
     return fault(MCL_ERR_INVDEV,
                  "no device of the classes asked for ({:#x}) can run kernel '{}'; this node has {} "
                  "devices",
-                 classes, task.kernel, places_.size());
+                 classes, task.kernel, shown_.size());
   }
   task.preferred = classes_of((task.flags & MCL_FAV_MASK) >> 16) & task.allowed;
   // Classes of the original can be named together with a favourite.
@@ -391,11 +398,21 @@ void Client::forget_handle(Task& task) {
   task.handle = nullptr;
 }
 
-std::size_t Client::running_on(OwnDevice device) {
+int Client::number_of(const Task& task) const {
+  const auto place = static_cast<unsigned>(task.device);
+  const auto first = std::find_if(shown_.begin(), shown_.end(), [&](OwnDevice shown) {
+    return (same_[shown] >> place & 1) != 0;
+  });
+  return static_cast<int>(first - shown_.begin());
+}
+
+std::size_t Client::running_on(std::size_t device_number) {
+  const DeviceSet places = same_[shown_[device_number]];
   Locked lock(*this);
   return static_cast<std::size_t>(
       std::count_if(tasks_.begin(), tasks_.end(), [&](const auto& one) {
-        return one.second->device == device && one.second->state >= TaskState::kGranted;
+        const Task& task = *one.second;
+        return task.state >= TaskState::kGranted && (places >> task.device & 1) != 0;
       }));
 }
 

@@ -55,7 +55,13 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  const std::vector<DevicePlace>& devices() const { return places_; }
+  // Each device once, by its first way. What several back ends show has several places.
+  std::size_t device_count() const { return shown_.size(); }
+  const DeviceDescription& device(std::size_t number) const {
+    return *places_[shown_[number]].description;
+  }
+  // The number of the device that the task runs on.
+  int number_of(const Task& task) const;
   Programs& programs() { return programs_; }
 
   // Fills in what submit() needs: the resident buffer of an argument. Before submit().
@@ -74,7 +80,7 @@ class Client {
   Fault register_buffer(void* address, Bytes size);
   Fault unregister_buffer(void* address);  // saves what only a device has
   Fault invalidate_buffer(void* address);
-  std::size_t running_on(OwnDevice device);
+  std::size_t running_on(std::size_t device_number);
 
   // Between processes (shared.cpp).
   Fault open_shared(const std::string& name, Bytes size, bool create, bool replace,
@@ -181,6 +187,8 @@ class Client {
   void release(Task& task, bool failed) AMASIA_REQUIRES(lock_);
   void unpark(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
   void drop_copy(ResidentBuffer& buffer, OwnDevice device, bool tell) AMASIA_REQUIRES(lock_);
+  // Whether the same device has a copy, or will have one, by another place.
+  bool has_other_copy(const ResidentBuffer& buffer, OwnDevice device) AMASIA_REQUIRES(lock_);
   void bury(std::shared_ptr<DeviceBuffer> buffer) AMASIA_REQUIRES(lock_);
   void empty_graveyard();
 
@@ -194,6 +202,10 @@ class Client {
   Backends backends_;
   std::vector<DevicePlace> places_;
   std::vector<DeviceDescription> descriptions_;
+  // For each place those that are the same device, itself included; the first of each device. To
+  // the daemon they are one device, which has a copy of a buffer as long as one of them has.
+  std::vector<DeviceSet> same_;
+  std::vector<OwnDevice> shown_;
   Programs programs_;
   os::Wakeup interrupt_;  // wakes the service thread
   os::Thread service_;

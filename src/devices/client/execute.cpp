@@ -2,6 +2,7 @@
 // From a grant to the end of the work on a device.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <span>
 
 #include "devices/client/client.hpp"
@@ -398,7 +399,20 @@ void Client::drop_copy(ResidentBuffer& buffer, OwnDevice device, bool tell) {
   if (found == buffer.copies.end()) return;
   bury(std::move(found->second));
   buffer.copies.erase(found);
-  if (tell) post(short_record(RecordKind::kDropped, buffer.number, device));
+  if (tell && !has_other_copy(buffer, device)) {
+    post(short_record(RecordKind::kDropped, buffer.number, device));
+  }
+}
+
+bool Client::has_other_copy(const ResidentBuffer& buffer, OwnDevice device) {
+  const DeviceSet others = same_[device] & ~(DeviceSet{1} << device);
+  for (DeviceSet left = others; left != 0; left &= left - 1) {
+    const auto other = static_cast<OwnDevice>(std::countr_zero(left));
+    const auto running = buffer.running.find(other);
+    const bool runs = running != buffer.running.end() && running->second != 0;
+    if (runs || buffer.copies.contains(other)) return true;
+  }
+  return false;
 }
 
 void Client::unpark(ResidentBuffer& buffer) {

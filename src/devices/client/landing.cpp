@@ -96,7 +96,8 @@ void Client::release(Task& task, bool failed) {
       // What the copy has is not known.
       if (buffer.running[device] == 0) drop_copy(buffer, device, false);
     }
-    if (!buffer.copies.contains(device) && buffer.running[device] == 0) {
+    if (!buffer.copies.contains(device) && buffer.running[device] == 0 &&
+        !has_other_copy(buffer, device)) {
       // The daemon counts a copy with each grant.
       post(short_record(RecordKind::kDropped, buffer.number, device));
     }

@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "devices/backends/registry.hpp"
+#include "devices/backends/same_device.hpp"
 #include "devices/client/link.hpp"
 #include "os/os.hpp"
 
@@ -24,7 +25,7 @@ std::vector<DeviceDescription> devices_here() {
   for (const auto& backend : backends.all) {
     out.insert(out.end(), backend->devices().begin(), backend->devices().end());
   }
-  return out;
+  return each_once(out);
 }
 
 Observer::Observer(std::unique_ptr<Link> link) : link_(std::move(link)) {}

@@ -14,7 +14,7 @@ namespace amasia::devices {
 class Link;
 
 // The devices that a program started with this environment would have (AMASIA_DEVICES_BACKENDS), in
-// its order. Loads drivers; blocks while they look for hardware.
+// its order, each once. Loads drivers; blocks while they look for hardware.
 std::vector<DeviceDescription> devices_here();
 
 class Observer {

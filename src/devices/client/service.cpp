@@ -2,6 +2,7 @@
 // What a client does with what the daemon says.
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cerrno>
 #include <span>
 
@@ -157,10 +158,13 @@ void Client::receive(const Record& record) {
     case RecordKind::kEvict: {
       const auto found = buffers_by_number_.find(content.number);
       if (found == buffers_by_number_.end()) return;  // it has gone meanwhile, and said so
-      if (!found->second->copies.contains(content.device)) return;
-      found->second->to_evict |= DeviceSet{1} << content.device;
-      if (found->second->running[content.device] == 0 && !found->second->moving) {
-        enqueue({nullptr, found->second, content.device}, true);
+      for (DeviceSet left = same_[content.device]; left != 0; left &= left - 1) {
+        const auto place = static_cast<OwnDevice>(std::countr_zero(left));
+        if (!found->second->copies.contains(place)) continue;
+        found->second->to_evict |= DeviceSet{1} << place;
+        if (found->second->running[place] == 0 && !found->second->moving) {
+          enqueue({nullptr, found->second, place}, true);
+        }
       }
       return;
     }

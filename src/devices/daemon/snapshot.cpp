@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "devices/trace/trace.hpp"
@@ -27,14 +28,18 @@ std::string device_text(std::size_t number, const DeviceState& device) {
 
 std::string client_text(ClientId id, const ClientState& client) {
   std::string devices, running;
+  std::vector<DeviceId> once;  // that the client reaches in several ways, too
   for (const DeviceId device : client.devices) {
+    if (std::find(once.begin(), once.end(), device) == once.end()) once.push_back(device);
+  }
+  for (const DeviceId device : once) {
     devices += fmt::format("{}{}", devices.empty() ? "" : ",", device.value);
   }
   std::vector<std::uint32_t> on(kMaxDevices);
   for (const auto& [number, task] : client.tasks) {
     if (task.granted) ++on[task.device.value];
   }
-  for (const DeviceId device : client.devices) {
+  for (const DeviceId device : once) {
     running += fmt::format("{}{}", running.empty() ? "" : ",", on[device.value]);
   }
   return fmt::format(R"({{"client":{},"process":{},"program":{},"queued":{},"running":{},)"

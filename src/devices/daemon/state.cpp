@@ -21,10 +21,14 @@ DeviceSet translate(const std::vector<DeviceId>& devices, std::uint64_t own) {
   return set;
 }
 
-std::uint8_t own_number(const std::vector<DeviceId>& devices, DeviceId device) {
-  const auto at = std::find(devices.begin(), devices.end(), device);
-  AMASIA_CHECK(at != devices.end(), "a client is told of a device that it does not have");
-  return static_cast<std::uint8_t>(at - devices.begin());
+// The client's first number of the device, of those in `own`.
+std::uint8_t own_number(const std::vector<DeviceId>& devices, DeviceId device,
+                        std::uint64_t own = ~0ULL) {
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (devices[i] == device && (own >> i & 1) != 0) return static_cast<std::uint8_t>(i);
+  }
+  AMASIA_CHECK(false, "a client is told of a device that it does not have");
+  return 0;
 }
 
 Bytes needed(const TaskDescription& task) {
@@ -102,8 +106,8 @@ void DaemonState::join(const Joined& event) {
     });
     if (!known && devices_.size() == kMaxDevices) break;  // tasks cannot be placed on the others
     const DeviceId device = find_or_add(description);
-    if (contains(client.device_set, device)) break;  // twice the same: not to be told apart
     client.devices.push_back(device);
+    if (contains(client.device_set, device)) continue;  // another way to it
     client.device_set |= set_of(device);
     ++devices_[device.value].clients;
   }
@@ -127,7 +131,9 @@ void DaemonState::leave(ClientId id, Nanos now) {
                 DeviceId(static_cast<std::uint16_t>(std::countr_zero(left))));
     }
   }
-  for (const DeviceId device : client.devices) --devices_[device.value].clients;
+  for (DeviceSet left = client.device_set; left != 0; left &= left - 1) {
+    --devices_[static_cast<std::size_t>(std::countr_zero(left))].clients;
+  }
   clients_.erase(found);
   policy_->remove_client(id);
 }
@@ -236,6 +242,7 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
     about.resident.push_back(argument);
     ++state.buffers[argument.buffer].users;
   }
+  task.own_allowed = record.allowed;
   about.allowed = translate(state.devices, record.allowed);
   about.preferred = translate(state.devices, record.preferred);
   const Bytes bytes = needed(about);
@@ -430,7 +437,8 @@ void DaemonState::grant(const Grant& decided, Nanos now, std::vector<Effect>& ef
   }
   effects.push_back(Send{client->first,
                          short_record(RecordKind::kGrant, decided.task.task,
-                                      own_number(client->second.devices, decided.device))});
+                                      own_number(client->second.devices, decided.device,
+                                                 task.own_allowed))});
 }
 
 void DaemonState::evict(const Eviction& decided, std::vector<Effect>& effects) {
@@ -480,7 +488,9 @@ bool DaemonState::is_valid() const {
       }
     }
     if (sum != client.resident) return false;
-    for (const DeviceId device : client.devices) ++clients[device.value];
+    for (DeviceSet left = client.device_set; left != 0; left &= left - 1) {
+      ++clients[static_cast<std::size_t>(std::countr_zero(left))];
+    }
   }
   for (std::size_t i = 0; i < devices_.size(); ++i) {
     const DeviceState& device = devices_[i];

@@ -79,6 +79,7 @@ struct DeviceState {
 struct ClientState {
   std::int32_t process = 0;
   std::string program;
+  // By the client's own numbers; one that it reaches in two ways stands there twice.
   std::vector<DeviceId> devices;
   DeviceSet device_set = 0;
   std::uint32_t queued = 0, granted = 0;
@@ -88,6 +89,7 @@ struct ClientState {
   struct Task {
     bool granted = false;
     DeviceId device;
+    std::uint64_t own_allowed = 0;  // the client's own numbers
     Nanos granted_at = 0;
     TaskDescription description;
   };

@@ -468,6 +468,32 @@ TEST(DaemonState, TheSameDeviceOfTwoClientsIsOne) {
   EXPECT_EQ(task.device, DeviceId(1));
 }
 
+// A GPU that a client has by two back ends: one device, whose tasks come by the way they may.
+TEST(DaemonState, TwoWaysToADeviceOfOneClientAreOne) {
+  Bench bench;
+  bench.join(1, {device("gpu", 0), device("cpu", 0), device("gpu", 0), device("last", 0)});
+  ASSERT_EQ(bench.state->devices().size(), 3U);
+  EXPECT_EQ(bench.state->devices()[0].clients, 1U);
+  const auto granted_at = [&](std::uint64_t task, std::uint64_t allowed) {
+    PutRecord put;
+    put.task = task;
+    put.allowed = allowed;
+    bench.receive(1, put);
+    bench.effects.clear();
+    bench.state->schedule(2, bench.effects);
+    AMASIA_CHECK(bench.effects.size() == 1, "a task of each way fits");
+    return int{std::get<Send>(bench.effects[0]).record.as<ShortRecord>().device};
+  };
+  EXPECT_EQ(granted_at(1, 0b0100), 2) << "only the second way takes it";
+  EXPECT_EQ(granted_at(2, 0b0101), 0) << "the first way, where both do";
+  EXPECT_EQ(granted_at(3, 0b1000), 3);
+  EXPECT_EQ(bench.state->devices()[0].granted, 2U);
+  EXPECT_TRUE(bench.state->is_valid());
+  bench.state->step(Left{ClientId(1)}, 3, bench.effects);
+  EXPECT_EQ(bench.state->devices()[0].clients, 0U);
+  EXPECT_TRUE(bench.state->is_valid());
+}
+
 TEST(DaemonState, HurriesAClientWhoseEndsOthersWaitFor) {
   Bench bench;
   for (std::uint32_t client : {1U, 2U}) bench.join(client, {device("a", 0)});

@@ -4,6 +4,7 @@
 #include "devices/backends/built_programs.hpp"
 #include "devices/backends/cuda/cuda.hpp"
 #include "devices/backends/cuda/cuda_device.hpp"
+#include "devices/backends/same_device.hpp"
 
 namespace amasia::devices {
 namespace cuda {
@@ -14,6 +15,7 @@ class CudaBackend final : public Backend {
   CudaBackend(std::vector<std::unique_ptr<Device>> devices, ProgramCache& cache)
       : devices_(std::move(devices)), cache_(cache) {
     for (const auto& device : devices_) descriptions_.push_back(device->description);
+    identify_by_address(descriptions_);
   }
 
   std::string_view name() const override { return "cuda"; }

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "devices/backends/cuda/cuda_program.hpp"
+#include "devices/backends/same_device.hpp"
 
 namespace amasia::devices::cuda {
 
@@ -95,6 +96,7 @@ void Device::describe() {
   for (const char byte : uuid.bytes) {
     d.identity += fmt::format("{:02x}", static_cast<unsigned char>(byte));
   }
+  d.pci = pci_of(cuda, handle);
   d.name = name;
   d.vendor = "NVIDIA Corporation";
   d.platform = fmt::format("CUDA {}.{}", version / 1000, version % 1000 / 10);
@@ -107,6 +109,16 @@ void Device::describe() {
   }
   d.memory = d.max_allocation = memory;
   d.queue_depth = 2 * kStreams;
+}
+
+std::string pci_of(const Driver& cuda, CUdevice device) {
+  char text[32] = "";
+  if (cuda.DeviceGetPCIBusId == nullptr ||
+      cuda.DeviceGetPCIBusId(text, sizeof text, device) != kSuccess) {
+    return "";
+  }
+  const auto address = parse_pci(text);
+  return address ? text_of(*address) : "";
 }
 
 // Blocks that were given back are used again first; when the device has no more, all of them go

@@ -179,4 +179,7 @@ class Device {
   os::Thread thread_;
 };
 
+// Where the device sits on the PCI bus, "0000:65:00.0"; "" where the driver does not say.
+std::string pci_of(const Driver& cuda, CUdevice device);
+
 }  // namespace amasia::devices::cuda

@@ -84,8 +84,10 @@ inline constexpr unsigned kEventDefault = 0x0;              // CUevent_flags
   F(LaunchKernel, cuLaunchKernel,                                                                \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
      void**, void**))
-// Of CUDA 12.4; without it the number and sizes of a kernel's parameters are not known.
-#define AMASIA_CUDA_OPTIONAL_FUNCTIONS(F) \
+// Without the first the device's address is not known; the second is of CUDA 12.4, and without it
+// the number and sizes of a kernel's parameters are not.
+#define AMASIA_CUDA_OPTIONAL_FUNCTIONS(F)                            \
+  F(DeviceGetPCIBusId, cuDeviceGetPCIBusId, (char*, int, CUdevice)) \
   F(FuncGetParamInfo, cuFuncGetParamInfo, (CUfunction, std::size_t, std::size_t*, std::size_t*))
 
 #define AMASIA_NVRTC_FUNCTIONS(F)                                                                 \

@@ -7,6 +7,7 @@
 #include "devices/backends/built_programs.hpp"
 #include "devices/backends/opencl/opencl.hpp"
 #include "devices/backends/opencl/opencl_device.hpp"
+#include "devices/backends/same_device.hpp"
 
 namespace amasia::devices {
 namespace opencl {
@@ -17,6 +18,7 @@ class OpenclBackend final : public Backend {
   OpenclBackend(std::vector<std::unique_ptr<Device>> devices, ProgramCache& cache)
       : devices_(std::move(devices)), cache_(cache) {
     for (const auto& device : devices_) descriptions_.push_back(device->description);
+    identify_by_address(descriptions_);
   }
 
   std::string_view name() const override { return "opencl"; }

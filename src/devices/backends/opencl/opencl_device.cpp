@@ -5,6 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+
+#include "devices/backends/same_device.hpp"
 
 namespace amasia::devices::opencl {
 namespace {
@@ -62,6 +65,26 @@ std::string platform_text(const Library& cl, cl_platform_id platform, cl_platfor
   return text;
 }
 
+std::string pci_of(const Library& cl, cl_device_id device) {
+  // Numbers of cl_ext.h; older headers lack some of them.
+  constexpr cl_device_info kBusNv = 0x4008, kSlotNv = 0x4009, kDomainNv = 0x400A;
+  constexpr cl_device_info kInfoKhr = 0x410F;
+  const std::string extensions = device_text(cl, device, CL_DEVICE_EXTENSIONS);
+  if (has_word(extensions, "cl_khr_pci_bus_info")) {
+    PciAddress address;  // as cl_device_pci_bus_info_khr: domain, bus, device, function
+    static_assert(sizeof address == 4 * sizeof(cl_uint));
+    if (cl.GetDeviceInfo(device, kInfoKhr, sizeof address, &address, nullptr) == CL_SUCCESS) {
+      return text_of(address);
+    }
+  }
+  if (!has_word(extensions, "cl_nv_device_attribute_query")) return "";
+  constexpr cl_uint kUnknown = ~0U;
+  const auto bus = device_value<cl_uint>(cl, device, kBusNv, kUnknown);
+  const auto slot = device_value<cl_uint>(cl, device, kSlotNv, kUnknown);  // device and function
+  if (bus == kUnknown || slot == kUnknown) return "";
+  return text_of({device_value<cl_uint>(cl, device, kDomainNv, 0), bus, slot >> 3, slot & 7});
+}
+
 Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform_id platform,
                                              cl_device_id device, std::string identity) {
   std::unique_ptr<Device> opened(new Device(library, platform, device));
@@ -94,6 +117,7 @@ void Device::describe(std::string identity) {
   DeviceDescription& d = description;
   const auto type = device_value<cl_device_type>(cl, handle, CL_DEVICE_TYPE, CL_DEVICE_TYPE_CPU);
   d.identity = std::move(identity);
+  d.pci = pci_of(cl, handle);
   d.name = device_text(cl, handle, CL_DEVICE_NAME);
   d.vendor = device_text(cl, handle, CL_DEVICE_VENDOR);
   d.platform = platform_text(cl, platform, CL_PLATFORM_VERSION);

@@ -88,6 +88,10 @@ class Device {
 std::string device_text(const Library& cl, cl_device_id device, cl_device_info what);
 std::string platform_text(const Library& cl, cl_platform_id platform, cl_platform_info what);
 
+// Where the device sits on the PCI bus, "0000:65:00.0", by the extension of the standard or by
+// NVIDIA's; "" where the driver has neither.
+std::string pci_of(const Library& cl, cl_device_id device);
+
 // A program, built for one device.
 class Program {
  public:
