@@ -45,7 +45,7 @@ struct Options {
   Transport transport = Transport::kAuto;
   int start_timeout_s = 30;
   int watchdog_s = 0;  // 0: off
-  int spin_us = 20;
+  int spin_us = 50;
   int read_ahead_pages = 128;
   std::int64_t memory = 0;  // bytes; 0: what the host gives
   SharePolicy share = SharePolicy::kAuto;

@@ -20,8 +20,11 @@ constexpr double kAlike = 0.2;
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
 constexpr double kLeastLoss = 1;
-// Shares are moved for an imbalance beyond this: data has settled where the shares are.
+// Shares are moved for an imbalance beyond this, ...
 constexpr double kImbalance = 1.03, kStriking = 1.3;
+// ... which pays back what the data take that follow, so many times over, in as many executions as
+// there have been.
+constexpr double kPaysBack = 2;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
@@ -163,6 +166,7 @@ void SharingModel::go_alone() {
 void SharingModel::decide_when_cold(const Judgement& now) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
   tried_ = now.elapsed;
+  first_stall_ = now.stall;
   // Shares out of balance will be mended; pages that travel are what may not.
   // So will be to fork and join more nodes than are of use; one is the least.
   const auto others = static_cast<double>(std::max<std::size_t>(nodes_in_use(), 2) - 1);
@@ -330,18 +334,27 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
   const double imbalance = slowest / (work / rates);
   const bool due = window_.runs >= window_.length || (window_.runs > 1 && imbalance > kStriking);
   if (!due) return;
-  if (imbalance > kImbalance) {
+  std::array<double, base::kMaxNodes> balanced = powers_;
+  double moved = 0;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
+    balanced[i] = window_.work[i] / window_.time[i] / rates * known;
+    moved += std::abs(balanced[i] - powers_[i]) / 2 / known;
+  }
+  const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
+  const bool pays = imbalance > kStriking || gain > kPaysBack * moved * first_stall_;
+  const bool moves = imbalance > kImbalance && pays;
+  if (moves) {
+    powers_ = balanced;
     for (std::size_t i = 0; i < node_count_; ++i) {
-      if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
-      powers_[i] = window_.work[i] / window_.time[i] / rates * known;
-      rates_[i] = powers_[i];
+      if (window_.time[i] > 0) rates_[i] = powers_[i];
     }
     ++version_;
   }
   const std::uint32_t length = std::min(2 * window_.length, kLongestWindow);
   window_ = {};
   window_.length = length;
-  if (imbalance > kImbalance) window_.settling = kSettlingRuns;
+  if (moves) window_.settling = kSettlingRuns;
 }
 
 std::size_t SharingModel::nodes_in_use() const {

@@ -190,6 +190,7 @@ class SharingModel {
   double elapsed_before_ = 0;  // of the last shared execution
   double lost_ = 0;            // in this phase against the next best; never below 0
   double tried_ = 0;           // what these executions took, one cold and at most one warm
+  double first_stall_ = 0;     // of the cold one, in which all data came that were needed
   double spent_alone_ = 0;     // since then
   double patience_ = 1;        // doubled by every try in vain
   bool tried_before_ = false;
