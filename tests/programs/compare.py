@@ -3,6 +3,7 @@
 
 import dataclasses
 import os
+import pathlib
 import re
 import shlex
 import signal
@@ -30,7 +31,7 @@ def run(command, env, stdin, timeout, folder):
     try:
         stdout, stderr = process.communicate(stdin, timeout=timeout)
     except subprocess.TimeoutExpired:
-        trouble = f"did not end within {timeout:g} s"
+        trouble = f"did not end within {timeout:g} s{what_threads_do(process.pid)}"
         stop_group(process.pid)
         try:
             stdout, stderr = process.communicate(timeout=5)
@@ -41,6 +42,22 @@ def run(command, env, stdin, timeout, folder):
         stop_group(process.pid)
         trouble = trouble or "left a process behind"
     return Outcome(stdout, stderr, process.returncode, time.monotonic() - started, trouble)
+
+
+def what_threads_do(session):
+    """For each process of a session: name, and of each thread the state and what it sleeps in."""
+    told = []
+    for process in sorted(pathlib.Path("/proc").glob("[0-9]*"), key=lambda path: int(path.name)):
+        try:
+            if os.getsid(int(process.name)) != session:
+                continue
+            threads = [thread.joinpath("stat").read_text().rpartition(")")[2].split()[0] + " "
+                       + thread.joinpath("wchan").read_text()
+                       for thread in process.joinpath("task").iterdir()]
+            told.append(f"; {process.joinpath('comm').read_text().strip()}: {', '.join(threads)}")
+        except OSError:
+            pass  # it has ended
+    return "".join(told)
 
 
 def group_exists(group):
