@@ -134,6 +134,20 @@ TEST(SharingModel, SharesWhatPaysInBalance) {
   EXPECT_LT(region.run(model), 1.03 * region.ideal());
 }
 
+// Each execution halves what is left of a stall that has gone; the processor handles numbers below
+// the least normal one a hundred times more slowly.
+TEST(SharingModel, AStallThatIsGoneBecomesZero) {
+  const std::array<double, 2> powers = {1, 1};
+  SharingModel model(powers);
+  std::array<RegionPart, 2> nodes;
+  for (RegionPart& node : nodes) node = {.threads = 1, .work = 0.5, .busy = 1000};
+  nodes[1].stall = 500;
+  model.observe_shared(nodes, 2000, true);
+  nodes[1].stall = 0;
+  for (int run = 0; run < 5000; ++run) model.observe_shared(nodes, 1100, true);
+  EXPECT_EQ(model.findings().stall, 0);
+}
+
 TEST(SharingModel, LeavesWhatDoesNotPayAfterTwoExecutions) {
   Region region{{1 / kMs, 1 / kMs}, 0.5 * kMs, 3 * kMs, 0.01 * kMs};
   SharingModel model = model_of(region);
