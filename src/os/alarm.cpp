@@ -42,4 +42,9 @@ Result<Descriptor> join_descriptors(int one, int other) {
   return joined;
 }
 
+bool is_either_readable(const Descriptor& joined) noexcept {
+  epoll_event event;
+  return ::epoll_wait(joined.get(), &event, 1, 0) > 0;
+}
+
 }  // namespace amasia::os

@@ -37,11 +37,14 @@ TEST(JoinedDescriptors, AreReadableWhileOneOfThemIs) {
   auto joined = join_descriptors(alarm.value().descriptor(), wakeup.value().descriptor());
   ASSERT_TRUE(joined.ok());
   EXPECT_FALSE(is_readable(joined.value().get()));
+  EXPECT_FALSE(is_either_readable(joined.value()));
   wakeup.value().raise();
+  EXPECT_TRUE(is_either_readable(joined.value()));
   EXPECT_TRUE(is_readable(joined.value().get()));
   EXPECT_TRUE(is_readable(joined.value().get())) << "level-triggered";
   wakeup.value().clear();
   EXPECT_FALSE(is_readable(joined.value().get()));
+  EXPECT_FALSE(is_either_readable(joined.value()));
   alarm.value().set(1);
   EXPECT_TRUE(is_readable(joined.value().get(), -1));
 }

@@ -58,6 +58,9 @@ Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fab
       return base::errno_error(errno, "cannot redirect the standard streams");
     }
   }
+  auto both = os::join_descriptors(source->pipes_[0].get(), source->pipes_[1].get());
+  if (!both.ok()) return both.error();
+  source->both_pipes_ = std::move(both).value();
   fabric.set_handler(kOutputFirst, kOutputLast, source.get());
   source->thread_ = std::thread([pump = source.get()] { pump->pump(); });
   return source;
@@ -87,8 +90,7 @@ bool OutputSource::flush() {
 bool OutputSource::send_written() {
   // Mostly there is nothing: one system call says so. What the other thread has just taken out of
   // a pipe it has noted before (acquire with drain_locked's release).
-  const int pipes[] = {pipes_[0].get(), pipes_[1].get()};
-  if (os::wait_readable(pipes, 2, 0) == 0 && !has_sent_.load(std::memory_order_acquire)) {
+  if (!os::is_either_readable(both_pipes_) && !has_sent_.load(std::memory_order_acquire)) {
     return false;
   }
   bool sent = false;

@@ -77,7 +77,7 @@ class OutputSource final : public fabric::Handler {
 
   // Flushes stdout and sends what has been written. Any thread but the service thread; afterwards
   // a message of the same thread is behind the output at the origin. True: something was sent since
-  // the last call. About 1 µs if there is none.
+  // the last call. About 0.1 µs if there is none.
   bool flush();
   // The same without what is in the buffer of stdout.
   bool send_written();
@@ -106,6 +106,7 @@ class OutputSource final : public fabric::Handler {
   std::FILE* const standard_;
   os::Descriptor log_;
   std::array<os::Descriptor, kStreams> pipes_;  // the reading ends
+  os::Descriptor both_pipes_;                   // joined
   os::Wakeup stop_;
   // Guards reading and sending, so that bytes are sent in the order in which they were read. Held
   // in runtime sections only.
