@@ -218,7 +218,7 @@ class Node final : public fabric::Handler {
   void charge_stall(Nanos& seen);
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals);
   void heed_loops(RegionRecord& record);
-  void log_decision(const RegionRecord& record, const Samples& samples, Nanos elapsed) const;
+  void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);
   void unshow_region();
@@ -261,6 +261,11 @@ class Node final : public fabric::Handler {
   std::atomic<bool> copyin_met_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
+  // Of the region that begins, kept for their memory: on the origin the end of its message,
+  std::vector<std::byte> message_;
+  // elsewhere what the message tells.
+  std::vector<NodeShare> told_shares_;
+  std::vector<void*> told_words_;
 
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;

@@ -29,11 +29,16 @@ struct MeetingBoard::Part {
   Arrival arrival;
   Bell bell;
   // Written by a node once a region, read by the origin.
-  alignas(64) std::atomic<std::uint32_t> joined;
-  JoinedBody totals;
+  struct alignas(64) Joined {
+    std::atomic<std::uint32_t> region;
+    NodeTotals totals;
+  };
+  static_assert(sizeof(Joined) == 64);
+  Joined joined;
   alignas(64) std::atomic<std::uint64_t> reduction;
-  std::atomic<std::uint32_t> payload_used;
-  alignas(64) std::array<std::atomic<std::uint32_t>, base::kMaxNodes> region_for;
+  std::atomic<std::uint32_t> reduction_size;
+  // The message's size above the region's number, so that one line tells both.
+  alignas(64) std::array<std::atomic<std::uint64_t>, base::kMaxNodes> region_for;
   alignas(64) std::array<std::atomic<std::uint64_t>, base::kMaxNodes> consumed_for;
   alignas(64) CoreSet cores;
   std::atomic<std::uint32_t> attends;
@@ -123,36 +128,38 @@ std::span<std::byte> MeetingBoard::own_payload() { return part(self_).payload; }
 
 void MeetingBoard::post_region(NodeId to, std::uint32_t region, std::uint32_t size) {
   AMASIA_CHECK(self_ == base::kOrigin && size <= kPayloadSize, "the origin posts regions");
-  part(self_).payload_used.store(size, std::memory_order_relaxed);
   // Partner: posted_region.
-  part(self_).region_for[to.value].store(region, std::memory_order_release);
+  part(self_).region_for[to.value].store(std::uint64_t{size} << 32 | region,
+                                         std::memory_order_release);
 }
 
 std::uint32_t MeetingBoard::posted_region() const {
   // Sequentially consistent, as all looks of a BellWait.
-  return part(base::kOrigin).region_for[self_.value].load(std::memory_order_seq_cst);
+  return static_cast<std::uint32_t>(
+      part(base::kOrigin).region_for[self_.value].load(std::memory_order_seq_cst));
 }
 
 std::span<const std::byte> MeetingBoard::region_message() const {
   const Part& origin = part(base::kOrigin);
-  const std::size_t size = origin.payload_used.load(std::memory_order_relaxed);
+  const std::size_t size = origin.region_for[self_.value].load(std::memory_order_relaxed) >> 32;
   return {origin.payload.data(), std::min<std::size_t>(size, kPayloadSize)};
 }
 
 void MeetingBoard::post_joined(const JoinedBody& joined) {
-  part(self_).totals = joined;
-  part(self_).joined.store(joined.region, std::memory_order_release);  // partner: has_joined
+  Part::Joined& own = part(self_).joined;
+  own.totals = joined.totals;
+  own.region.store(joined.region, std::memory_order_release);  // partner: has_joined
 }
 
 bool MeetingBoard::has_joined(NodeId node, std::uint32_t region) const {
-  return part(node).joined.load(std::memory_order_seq_cst) == region;
+  return part(node).joined.region.load(std::memory_order_seq_cst) == region;
 }
 
-JoinedBody MeetingBoard::joined(NodeId node) const { return part(node).totals; }
+NodeTotals MeetingBoard::totals_of(NodeId node) const { return part(node).joined.totals; }
 
 void MeetingBoard::post_reduction(std::uint64_t key, std::uint32_t size) {
   AMASIA_CHECK(size <= kPayloadSize, "what does not fit is sent");
-  part(self_).payload_used.store(size, std::memory_order_relaxed);
+  part(self_).reduction_size.store(size, std::memory_order_relaxed);
   part(self_).reduction.store(key, std::memory_order_release);  // partner: has_reduction
 }
 
@@ -162,7 +169,7 @@ bool MeetingBoard::has_reduction(NodeId node, std::uint64_t key) const {
 
 std::span<std::byte> MeetingBoard::reduction(NodeId node) {
   Part& from = part(node);
-  const std::size_t size = from.payload_used.load(std::memory_order_relaxed);
+  const std::size_t size = from.reduction_size.load(std::memory_order_relaxed);
   return {from.payload.data(), std::min<std::size_t>(size, kPayloadSize)};
 }
 

@@ -201,7 +201,7 @@ TEST(MeetingBoard, CarriesRegionsJoinsAndReductions) {
   EXPECT_FALSE(origin.has_joined(node(1), 5));
   other.post_joined({5, 0, {.faults = 6, .stall_ns = 7}});
   ASSERT_TRUE(origin.has_joined(node(1), 5));
-  EXPECT_EQ(origin.joined(node(1)).totals.stall_ns, 7);
+  EXPECT_EQ(origin.totals_of(node(1)).stall_ns, 7);
 }
 
 }  // namespace

@@ -243,13 +243,13 @@ void Node::charge_stall(Nanos& seen) {
   seen = stall;
 }
 
-void Node::log_decision(const RegionRecord& record, const Samples& samples, Nanos elapsed) const {
+void Node::log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const {
   using base::LogLevel;
   if (!base::log_enabled(LogLevel::kDebug)) return;
   const loops::SharingModel::Findings& found = record.model->findings();
   std::string parts;
-  for (std::size_t i = 0; i < node_count(); ++i) {
-    const loops::RegionPart& node = samples.nodes[i];
+  for (std::size_t i = 0; !alone && i < node_count(); ++i) {
+    const loops::RegionPart& node = record.samples.nodes[i];
     fmt::format_to(std::back_inserter(parts), " node {}: {:.3f} of it, {} us, stall {} us;", i,
                    node.work, node.busy / 1000, node.stall / 1000);
   }
@@ -283,15 +283,15 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     if ((one.marks & kKnowsTeamSize) != 0) record.knows_team_size = true;
   }
   const bool by_core = team_.runtime().abi() == Abi::kKmpc;
-  const Samples samples = samples_of(plan.shares, totals, !by_core);
   using Way = RegionRecord::Way;
   const bool moved = record.model->phase() == loops::SharingModel::Phase::kElsewhere;
   record.note_outcome(elapsed, plan.alone ? Way::kAlone : moved ? Way::kElsewhere : Way::kShared);
   if (plan.alone) {
     record.model->observe_alone(elapsed);
   } else {
-    record.samples = samples;
-    record.count(samples);
+    Samples& samples = record.samples;
+    take_samples(plan.shares, totals, !by_core, samples);
+    if (plan.counts) record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
@@ -300,7 +300,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     last_shared_ = &record;
   }
   common_node_.note(*record.model, elapsed);
-  log_decision(record, samples, elapsed);
+  log_decision(record, plan.alone, elapsed);
   thread_context.stall_seen = services_.thread_counters().stall_ns;
 }
 

@@ -88,7 +88,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
   head.format_size = static_cast<std::uint32_t>(format.size());
-  std::vector<std::byte> tail;
+  std::vector<std::byte>& tail = message_;
+  tail.clear();
   for (const NodeShare& share : plan.shares) {
     const WireShare wire{share.node.value, share.threads, share.speed, 0};
     append(tail, std::span<const WireShare>(&wire, 1));
@@ -161,7 +162,7 @@ void Node::join_region(const RegionPlan& plan) {
   totals[0] = team_.totals();
   for (const NodeShare& share : others) {
     totals[share.node.value] =
-        has_joined(share.node) ? board_->joined(share.node).totals : mailbox_.totals_of(share.node);
+        has_joined(share.node) ? board_->totals_of(share.node) : mailbox_.totals_of(share.node);
   }
   note_shared(plan, {totals.data(), node_count()});
 }
@@ -190,7 +191,8 @@ void Node::serve_region() {
   Reader reader(mailbox_.region());
   const auto head = reader.take<RegionHead>();
   last_region_ = head.region;
-  std::vector<NodeShare> shares(head.share_count);
+  std::vector<NodeShare>& shares = told_shares_;
+  shares.resize(head.share_count);
   std::uint32_t offset = 0;
   for (NodeShare& share : shares) {
     const auto wire = reader.take<WireShare>();
@@ -200,7 +202,8 @@ void Node::serve_region() {
   }
   const auto own = std::ranges::find(shares, self(), &NodeShare::node);
   AMASIA_CHECK(own != shares.end(), "the origin tells participants of a region");
-  std::vector<void*> words(head.word_count);
+  std::vector<void*>& words = told_words_;
+  words.resize(head.word_count);
   for (void*& word : words) word = reader.take<void*>();
   LocalRuntime& local = runtime(static_cast<Abi>(head.abi));
   Icvs icvs = head.icvs;
@@ -233,10 +236,10 @@ void Node::serve_region() {
     team_.run();
   }
   const bool has_printed = services_.flush_output();
+  tell_joined({head.region, 0, team_.totals()}, has_printed);
+  // The origin goes on meanwhile.
   services_.enter_place(0);
-  const NodeTotals totals = team_.totals();
   unshow_region();
-  tell_joined({head.region, 0, totals}, has_printed);
 }
 
 // `by_message`: behind the messages that this node has sent to the origin before.

@@ -54,12 +54,13 @@ void RegionRecord::count(const Samples& latest) {
 
 std::vector<loops::Power> powers_of(std::span<const NodeShare> shares) {
   std::vector<loops::Power> powers;
+  powers.reserve(shares.size());
   for (const NodeShare& share : shares) powers.push_back({share.threads, share.speed});
   return powers;
 }
 
-Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
-                   bool by_threads) {
+void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                  bool by_threads, Samples& samples) {
   double iterations = 0, power = 0, threads = 0;
   bool divided = false;
   for (const NodeShare& share : shares) {
@@ -68,7 +69,7 @@ Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals
     threads += share.threads;
     if ((totals[share.node.value].marks & kDividedBySpeed) != 0) divided = true;
   }
-  Samples samples;
+  std::fill_n(samples.nodes.begin(), totals.size(), loops::RegionPart{});
   samples.divided = divided || by_threads || iterations > 0;
   for (const NodeShare& share : shares) {
     const NodeTotals& one = totals[share.node.value];
@@ -87,7 +88,6 @@ Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals
       sample.work = share.threads / threads;
     }
   }
-  return samples;
 }
 
 std::vector<NodeShare> pack_threads(std::uint32_t threads,

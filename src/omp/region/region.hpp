@@ -92,9 +92,10 @@ struct Samples {
   std::array<loops::RegionPart, base::kMaxNodes> nodes{};
   bool divided = false;  // by the nodes' powers
 };
-// `by_threads`: each of the threads had the same share of loops whose bounds it computes itself.
-Samples samples_of(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
-                   bool by_threads);
+// Of the nodes that there are totals of; the others' samples stay as they are. `by_threads`: each
+// of the threads had the same share of loops whose bounds it computes itself.
+void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                  bool by_threads, Samples& samples);
 
 // Loops were divided by the nodes' speeds.
 inline constexpr std::uint64_t kDividedBySpeed = 1;

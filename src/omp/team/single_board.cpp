@@ -4,7 +4,9 @@
 namespace amasia::omp {
 
 void SingleBoard::reset(std::uint32_t threads) {
+  if (!used_.load(std::memory_order_relaxed) && threads == threads_) return;
   // Relaxed: the region's fork, and the messages of the region, order what comes after.
+  used_.store(false, std::memory_order_relaxed);
   for (auto& slot : claims_) slot.store(0, std::memory_order_relaxed);
   for (auto& slot : told_) slot.store(0, std::memory_order_relaxed);
   if (threads > room_) {
@@ -18,6 +20,7 @@ void SingleBoard::reset(std::uint32_t threads) {
 }
 
 bool SingleBoard::claim(std::uint64_t number) {
+  note_use();
   std::atomic<std::uint64_t>& slot = claims_[number % kSlots];
   // Relaxed: the construct's own barrier orders what its executor did.
   std::uint64_t last = slot.load(std::memory_order_relaxed);
@@ -28,6 +31,7 @@ bool SingleBoard::claim(std::uint64_t number) {
 }
 
 void SingleBoard::tell(std::uint64_t number) {
+  note_use();
   std::atomic<std::uint64_t>& slot = told_[number % kSlots];
   if (slot.load(std::memory_order_relaxed) < number + 1) {
     slot.store(number + 1, std::memory_order_release);  // partner: verdict
@@ -36,6 +40,7 @@ void SingleBoard::tell(std::uint64_t number) {
 
 bool SingleBoard::answer(std::uint32_t local_id, std::uint64_t number, bool granted) {
   if (local_id >= threads_) return false;
+  note_use();
   answers_[local_id].store((number + 1) * 2 + (granted ? 1 : 0),
                            std::memory_order_release);  // partner: verdict
   return true;

@@ -11,6 +11,7 @@
 //            | others: threads (who asks)     |                |
 // told_      | handler                        | threads        | release/acquire
 // answers_   | handler                        | thread i       | release/acquire
+// used_      | who writes one of these        | reset()        | as claims_: the region's end
 // S1 A number's slot of claims_ never goes back to a lower number: a slot that has a higher one
 // says
 //    that the number was claimed, because whoever claimed the higher one had passed it.
@@ -46,9 +47,15 @@ class SingleBoard {
  private:
   static constexpr std::size_t kSlots = 256;
 
+  void note_use() {
+    // Relaxed, as the slots are: whoever resets the board comes after all of them.
+    if (!used_.load(std::memory_order_relaxed)) used_.store(true, std::memory_order_relaxed);
+  }
+
   std::array<std::atomic<std::uint64_t>, kSlots> claims_{};  // number + 1 of the last claim
   std::array<std::atomic<std::uint64_t>, kSlots> told_{};    // number + 1
   std::unique_ptr<std::atomic<std::uint64_t>[]> answers_;    // (number + 1) * 2 + granted
+  std::atomic<bool> used_{false};  // since it was reset: most regions have no single construct
   std::uint32_t threads_ = 0;
   std::uint32_t room_ = 0;
 };

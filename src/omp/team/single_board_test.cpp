@@ -37,6 +37,23 @@ TEST(SingleBoard, AThreadFarBehindFindsItsNumberTaken) {
   EXPECT_TRUE(board.claim(0));
 }
 
+TEST(SingleBoard, ForgetsARegionOnceItIsReset) {
+  SingleBoard board;
+  board.reset(2);
+  for (int region = 0; region < 3; ++region) {
+    EXPECT_TRUE(board.claim(0)) << "region " << region;
+    board.tell(1);
+    EXPECT_TRUE(board.answer(1, 2, true));
+    board.reset(2);
+    EXPECT_EQ(board.verdict(0, 1), SingleBoard::Verdict::kUnknown);
+    EXPECT_EQ(board.verdict(1, 2), SingleBoard::Verdict::kUnknown);
+    board.reset(2);  // after a region without a single construct
+  }
+  board.tell(0);
+  board.reset(3);
+  EXPECT_EQ(board.verdict(2, 0), SingleBoard::Verdict::kUnknown);
+}
+
 TEST(SingleBoard, KnowsWhatItWasToldOrAnswered) {
   SingleBoard board;
   board.reset(2);
