@@ -82,7 +82,9 @@ struct alignas(64) ThreadFrame {
   Nanos active = 0;
   Nanos waited = 0;
   std::uint32_t waits = 0;
+  Nanos wait_began = 0;
   bool measures_cpu = false;
+  bool waits_briefly = false;  // its last wait was brief: the CPU time in the next one is guessed
   Nanos cpu = 0;
   // Of a node's leader, while the region is probed and where there are counters; else nullptr.
   LeaderCounters* counters = nullptr;

@@ -3,6 +3,8 @@
 // the region is compute and stall.
 #pragma once
 
+#include <algorithm>
+
 #include "omp/frame.hpp"
 #include "omp/team/leader_counters.hpp"
 #include "os/os.hpp"
@@ -11,19 +13,29 @@ namespace amasia::omp {
 
 // For the frame's own thread. Scopes may be nested, the outermost one counts: a task that runs in a
 // barrier may wait, too.
+//
+// The CPU time in a wait is not the program's. To read it takes two system calls, twice what a
+// barrier takes; so after a brief wait the next one is taken for a brief one, which is spent
+// spinning, and so on a core. Should it be long, the thread is taken to have spun at first.
 class WaitScope {
  public:
+  static constexpr Nanos kBrief = 20 * base::kMicrosecond;
+
   explicit WaitScope(ThreadFrame& frame) : frame_(frame) {
     if (frame_.waits++ != 0) return;
-    frame_.waited -= os::monotonic_now();
+    frame_.wait_began = os::monotonic_now();
     if (frame_.counters != nullptr) frame_.counters->stop();
-    if (frame_.measures_cpu) frame_.cpu += os::own_cpu_time();
+    if (frame_.measures_cpu && !frame_.waits_briefly) frame_.cpu += os::own_cpu_time();
   }
   ~WaitScope() {
     if (--frame_.waits != 0) return;
     if (frame_.counters != nullptr) frame_.counters->go_on();
-    frame_.waited += os::monotonic_now();
-    if (frame_.measures_cpu) frame_.cpu -= os::own_cpu_time();
+    const Nanos waited = os::monotonic_now() - frame_.wait_began;
+    frame_.waited += waited;
+    if (frame_.measures_cpu) {
+      frame_.cpu -= frame_.waits_briefly ? std::min(waited, kBrief) : os::own_cpu_time();
+    }
+    frame_.waits_briefly = waited < kBrief;
   }
   WaitScope(const WaitScope&) = delete;
   WaitScope& operator=(const WaitScope&) = delete;
