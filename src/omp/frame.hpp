@@ -70,6 +70,8 @@ struct alignas(64) ThreadFrame {
   std::uint64_t next_section = 0;
   // What the next runtime gave its thread: kmpc: the addresses of the local gtid and bound id.
   std::array<void*, 2> abi{};
+  // gomp: it has made tasks since its last barrier, or may have.
+  bool may_have_tasks = false;
   // The loop under way.
   ThreadLoop loop;
   // Of the doacross construct that the thread is in: Doacross's; else nullptr.

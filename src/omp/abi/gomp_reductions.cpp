@@ -205,6 +205,7 @@ void run_taskloop(Real<Taskloop<T>>& real, Outline function, void* data,
                   void (*copy)(void*, void*), long size, long alignment, unsigned flags,
                   unsigned long tasks, int priority, T start, T end, T step) {
   ThreadFrame* const frame = current_frame();
+  if (frame != nullptr) frame->may_have_tasks = true;
   if (frame == nullptr || (flags & kReductionFlag) == 0) {
     return real(function, data, copy, size, alignment, flags, tasks, priority, start, end, step);
   }

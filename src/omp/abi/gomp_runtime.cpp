@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's GOMP runtime (libgomp) as the team uses it.
 #include <cstring>
+#include <utility>
 
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/openmp_runtime.hpp"
@@ -39,14 +40,17 @@ class GompRuntime final : public OpenMpRuntime {
   }
 
   // libgomp has no barrier in two halves: two whole ones stand for them. Tasks are complete after
-  // the first, and nobody creates any before the second.
+  // the first, and nobody creates any before the second. A thread that is its node's only one has
+  // just its own tasks to complete; libgomp's barrier would wake nobody by a system call.
   bool gather(ThreadFrame& frame) override {
-    real_barrier();
+    if (frame.team->local_size() > 1 || std::exchange(frame.may_have_tasks, false)) real_barrier();
     if (frame.local_id == 0) return true;
     real_barrier();
     return false;
   }
-  void release(ThreadFrame&) override { real_barrier(); }
+  void release(ThreadFrame& frame) override {
+    if (frame.team->local_size() > 1) real_barrier();
+  }
 
  private:
   // What libgomp calls on each thread of a node team.
