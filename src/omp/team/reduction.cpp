@@ -44,6 +44,9 @@ bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   // Combining counts as waiting: it is done by leaders only, whatever the shares are.
   const WaitScope waiting(frame);
   if (!runtime_->gather(frame)) return false;
+  // What is added to lies where the other nodes have read the region's arguments, often. While the
+  // origin waits for their copies it gets that back.
+  enter_part(reinterpret_cast<const void*>(reduction.combine));
   combine_local(reduction);
   if (nowait) runtime_->release(frame);
   if (on_origin()) {

@@ -384,7 +384,11 @@ loops::Iterations Team::static_share(ThreadFrame& frame, std::uint64_t count) co
 }
 
 void Team::enter_loop(const ThreadFrame& frame, const void* code) const {
-  if (frame.local_id != 0 || place_ == 0) return;
+  if (frame.local_id == 0) enter_part(code);
+}
+
+void Team::enter_part(const void* code) const {
+  if (place_ == 0) return;
   node_.services().enter_place(place_within(place_, reinterpret_cast<std::uint64_t>(code)));
 }
 

@@ -169,6 +169,7 @@ class Team {
   void leave_together(ThreadFrame& frame);
   void raise(Cancels what, std::uint32_t number);
   void leave_loop(ThreadFrame& frame);
+  void enter_part(const void* code) const;
   void announce_single(std::uint64_t number);
   bool ask_for_single(const ThreadFrame& frame, std::uint64_t number);
   std::optional<std::uint64_t> deposited_word() const;
