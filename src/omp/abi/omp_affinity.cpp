@@ -49,17 +49,27 @@ void set_format(const char* format) {
   if (node != nullptr) node->affinity_format().set(format);
 }
 
+// What the runtime of this node does not know of the calling thread, or knows by its own numbers.
+TeamPlace own_place() {
+  if (const ThreadFrame* const frame = current_frame(); frame != nullptr) {
+    return {.thread = frame->global_id, .threads = frame->team->size(), .ancestor = 0};
+  }
+  const ThreadFrame* const outer = outer_frame();
+  if (outer != nullptr && region_level() == 2) return {.ancestor = outer->global_id};
+  return {};
+}
+
 // What the runtime of this node is to be asked with: nullptr and "" stand for the format set last.
 std::string filled(const char* format) {
-  const ThreadFrame* const frame = current_frame();
   std::string text = format != nullptr ? format : "";
-  if (frame == nullptr) return text;
+  const TeamPlace place = own_place();
+  if (place == TeamPlace{}) return text;
   if (text.empty()) {
     text.resize(real_get(nullptr, 0) + 1);
     real_get(text.data(), text.size());
     text.resize(std::strlen(text.c_str()));
   }
-  return fill_affinity_format(text, {frame->global_id, frame->team->size()});
+  return fill_affinity_format(text, place);
 }
 
 std::size_t capture(char* buffer, std::size_t size, const char* format) {

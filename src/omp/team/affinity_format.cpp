@@ -54,6 +54,13 @@ std::string aligned(std::uint32_t value, const Field& field) {
   return field.right ? fill + digits : digits + fill;
 }
 
+std::optional<std::uint32_t> value_of(std::string_view type, const TeamPlace& place) {
+  if (type == "n" || type == "thread_num") return place.thread;
+  if (type == "N" || type == "num_threads") return place.threads;
+  if (type == "a" || type == "ancestor_tnum") return place.ancestor;
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string fill_affinity_format(std::string_view format, const TeamPlace& place) {
@@ -67,10 +74,9 @@ std::string fill_affinity_format(std::string_view format, const TeamPlace& place
       filled += format;
       break;
     }
-    if (field->type == "n" || field->type == "thread_num") {
-      filled += aligned(place.thread, *field);
-    } else if (field->type == "N" || field->type == "num_threads") {
-      filled += aligned(place.threads, *field);
+    const auto value = value_of(field->type, place);
+    if (value.has_value()) {
+      filled += aligned(*value, *field);
     } else {
       filled += format.substr(0, field->length);
     }

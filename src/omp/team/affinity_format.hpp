@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,15 +16,17 @@ namespace amasia::omp {
 // Longer ones are cut, as libomp does (it keeps 512 bytes with the end).
 inline constexpr std::size_t kMaxAffinityFormat = 511;
 
-// What a thread is in the team of all nodes.
+// What a thread is in the team of all nodes, as far as the runtime of its node knows it otherwise.
 struct TeamPlace {
-  std::uint32_t thread = 0;   // %n, %{thread_num}
-  std::uint32_t threads = 1;  // %N, %{num_threads}
+  std::optional<std::uint32_t> thread;    // %n, %{thread_num}
+  std::optional<std::uint32_t> threads;   // %N, %{num_threads}
+  std::optional<std::uint32_t> ancestor;  // %a, %{ancestor_tnum}: at the level around this one
+  friend bool operator==(const TeamPlace&, const TeamPlace&) = default;
 };
 
-// The format with these fields filled in, each in the width and alignment that it asks for; all
-// else is left to the runtime. A field is % [[0].] [width] type, where type is a letter or {name}.
-// Pure.
+// The format with the fields that are known filled in, each in the width and alignment that it asks
+// for; all else is left to the runtime. A field is % [[0].] [width] type, where type is a letter or
+// {name}. Pure.
 std::string fill_affinity_format(std::string_view format, const TeamPlace& place);
 
 // What the program has set. Any thread; blocks for no longer than a copy takes.
