@@ -115,6 +115,9 @@ struct ThreadContext {
   // A stack outside managed memory on which this thread may run while it is on a managed one;
   // nullptr: the thread is on such a stack now. See native.hpp.
   void* native_stack = nullptr;
+  // The next runtime is forking for this thread. It makes a team of one by entry points that are
+  // ours, too.
+  bool in_fork = false;
   // Bit per Abi: this initial thread's ICVs were given the job's defaults (Node::adopt_thread).
   std::uint32_t adopted = 0;
   // What this thread had waited for pages when it last began or ended a region; origin only.
@@ -150,6 +153,7 @@ inline void enter_local_team(Node* emulated_node, const ThreadFrame* outer) {
   context.frame = nullptr;
   context.hidden = nullptr;
   context.local_depth = 1;
+  context.in_fork = false;
   context.outer = outer;
   context.node = emulated_node;
 }
@@ -164,6 +168,7 @@ class PlaceScope {
     thread_context.hidden = saved_.hidden;
     thread_context.local_depth = saved_.local_depth;
     thread_context.outer = saved_.outer;
+    thread_context.in_fork = saved_.in_fork;
     thread_context.node = saved_.node;
     thread_context.native_stack = saved_.native_stack;
   }

@@ -43,6 +43,8 @@ class LocalRuntime {
   virtual void set_threads(std::uint32_t threads) = 0;
   // omp_set_affinity_format of the next runtime.
   virtual void set_affinity_format(const std::string& format) = 0;
+  // omp_display_affinity(NULL), with the calling thread's numbers in the team of all nodes.
+  virtual void show_affinity() = 0;
   // Whether OMP_CANCELLATION is on.
   virtual bool cancellation() = 0;
   virtual std::uint32_t thread_limit() = 0;

@@ -73,6 +73,8 @@ struct NodeSettings {
   CounterSettings counters;
   // A wait that takes longer is reported, again and again. 0: never.
   Nanos watchdog = 60 * base::kSecond;
+  // OMP_DISPLAY_AFFINITY is on.
+  bool display_affinity = false;
   // A thread's private copies of a reduction travel in the message if its frame is not larger.
   Bytes reduction_window = 32 * base::kKiB;
 };

@@ -80,7 +80,10 @@ def stop_group(group):
 
 
 def as_compared(data, mode):
-    return sorted(data.split(b"\n")) if mode == "sorted" else data.split(b"\n")
+    lines = data.split(b"\n")
+    if mode == "distinct":
+        lines = set(lines)
+    return lines if mode == "exact" else sorted(lines)
 
 
 def exit_name(code):

@@ -8,8 +8,9 @@ and standard error where the manifest asks for it. A line of the manifest:
   SOURCE[,MORE...]  COMPILERS  KEY=VALUE...
 
   compilers=  clang gcc (C and C++), flang gfortran (Fortran), comma-separated
-  compare=    exact (default) or sorted: the lines are compared as a sorted multiset
-  stderr=     exact or sorted: compare standard error too (by default it is not compared)
+  compare=    exact (default), sorted: the lines are compared as a sorted multiset, or distinct:
+              which lines there are, however often
+  stderr=     one of these: compare standard error too (by default it is not compared)
   threads=    OMP_NUM_THREADS (default 4), the whole team over all nodes
   exit=       the exit code the plain run must have (default 0); -6 means killed by signal 6
   args= stdin= env=NAME=VALUE flags= libs= timeout=  as they say; env may be given several times

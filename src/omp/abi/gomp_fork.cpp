@@ -26,16 +26,24 @@ struct PassedDown {
   void* data;
   Node* emulated_node;
   const ThreadFrame* outer;
+  bool shows_affinity;
   RegionStack stack;
 };
 
-PassedDown pass_down(Outline function, void* data) {
-  return {nullptr, function, data, thread_context.node, outer_frame(), {}};
+PassedDown pass_down(Outline function, void* data, bool shows_affinity = false) {
+  return {nullptr, function, data, thread_context.node, outer_frame(), shows_affinity, {}};
+}
+
+// libgomp shows no team of one thread.
+bool is_to_be_shown(const RegionRequest& request, const RegionPlan& plan) {
+  if (plan.global()) return is_team_to_be_shown(request.proc_bind, plan.shares, plan.threads);
+  return plan.threads != 1 && is_team_to_be_shown(request.proc_bind, {}, plan.threads);
 }
 
 void local_entry(void* passed) {
   const PassedDown fork = *static_cast<const PassedDown*>(passed);
   enter_local_team(fork.emulated_node, fork.outer);
+  if (fork.shows_affinity) show_affinity();
   fork.stack.call([&fork] { fork.function(fork.data); });
 }
 
@@ -113,13 +121,14 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   }
   if (has_own_allocator()) request.must_stay = SingleReason::kUnsupported;
   const RegionPlan plan = node.plan_region(request);
+  request.shows_affinity = is_to_be_shown(request, plan);
   if (plan.global()) {
     node.run_region(request, plan);
     return;
   }
   {
     const PlaceScope scope;
-    PassedDown passed = pass_down(function, data);
+    PassedDown passed = pass_down(function, data, request.shows_affinity);
     on_native_stack([&] { fork_here(&passed, plan.threads); });
   }
   node.finish_single(plan);
@@ -180,8 +189,10 @@ void start_old(Outline function, void* data, unsigned threads, ForkHere fork_her
   old_regions.push_back(std::make_unique<OldRegion>(pass_down(function, data)));
   OldRegion& region = *old_regions.back();
   region.plan = node.plan_region(request);
+  region.passed.shows_affinity = is_to_be_shown(request, region.plan);
   fork_here(&region.passed, region.plan.threads);
   enter_serialized();
+  if (region.passed.shows_affinity) show_affinity();
 }
 
 }  // namespace

@@ -39,20 +39,29 @@ struct PassedDown {
   void* function;
   std::int64_t word_count;
   void* const* words;
+  bool shows_affinity;
   RegionStack stack;
 };
 
 void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* fork) {
   enter_local_team(fork->emulated_node, fork->outer);
+  if (fork->shows_affinity) show_affinity();
   fork->stack.call([&] {
     amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
   });
 }
 
-void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words) {
+void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
+               bool shows_affinity = false) {
   const PlaceScope scope;
-  const PassedDown passed{thread_context.node, outer_frame(), function,
-                          static_cast<std::int64_t>(words.size()), words.data(), {}};
+  const PassedDown passed{thread_context.node,
+                          outer_frame(),
+                          function,
+                          static_cast<std::int64_t>(words.size()),
+                          words.data(),
+                          shows_affinity,
+                          {}};
+  thread_context.in_fork = true;
   on_native_stack([&] { fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed); });
 }
 
@@ -111,12 +120,14 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   request.words_elsewhere = copied.words;
   request.copied_in = copied.places;
   const RegionPlan plan = node->plan_region(request);
+  request.shows_affinity = is_team_to_be_shown(
+      request.proc_bind, plan.global() ? plan.shares : std::span<const NodeShare>{}, plan.threads);
   if (plan.global()) {
     node->run_region(request, plan);
     return;
   }
   push_clauses(place, plan.threads, request.proc_bind);
-  pass_down(real, place, function, words);
+  pass_down(real, place, function, words, request.shows_affinity);
   node->finish_single(plan);
 }
 
@@ -152,11 +163,13 @@ AMASIA_ENTRY void __kmpc_fork_teams(ident_t* place, std::int32_t count, Microtas
 }
 
 AMASIA_ENTRY void __kmpc_serialized_parallel(ident_t* place, std::int32_t gtid) {
+  const bool shows_affinity = !thread_context.in_fork && is_team_to_be_shown(0, {}, 1);
   real_serialized(place, gtid);
   // A clause before if(0) is for this region, and is used up.
   thread_context.pushed_threads = 0;
   thread_context.pushed_proc_bind = 0;
   enter_serialized();
+  if (shows_affinity) show_affinity();
 }
 
 AMASIA_ENTRY void __kmpc_end_serialized_parallel(ident_t* place, std::int32_t gtid) {

@@ -31,6 +31,7 @@ class KmpcRuntime final : public OpenMpRuntime {
     const std::int32_t gtid = real_gtid(place);
     real_push_threads(place, gtid, static_cast<std::int32_t>(threads));
     if (proc_bind != 0) real_push_bind(place, gtid, proc_bind);
+    thread_context.in_fork = true;  // the caller's PlaceScope puts it back
     using Fork = void (*)(const ident_t*, std::int32_t, Microtask, ...);
     reinterpret_cast<Fork>(real_fork.get())(place, 1, reinterpret_cast<Microtask>(enter_team),
                                             &body);
@@ -49,6 +50,7 @@ class KmpcRuntime final : public OpenMpRuntime {
   // What libomp calls on each thread of a node team.
   static void enter_team(std::int32_t* gtid, std::int32_t* bound_id, LocalBody* body) {
     thread_context.frame = nullptr;  // a worker's is that of its last region
+    thread_context.in_fork = false;
     body->run(static_cast<std::uint32_t>(*bound_id), team_size(), gtid, bound_id);
   }
 

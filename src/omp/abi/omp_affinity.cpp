@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "omp/abi/omp_api.hpp"
+#include "omp/team/affinity_display.hpp"
 #include "omp/team/affinity_format.hpp"
 
 namespace amasia::omp {
@@ -78,6 +79,8 @@ std::size_t capture(char* buffer, std::size_t size, const char* format) {
 
 void display(const char* format) { real_display(filled(format).c_str()); }
 
+thread_local ShownTeam shown_team;
+
 // Fortran's texts have a length and no end. Blanks at the end count, as both runtimes have it; what
 // is left of a result is blank.
 std::string text_of(const char* text, std::size_t length) { return {text, length}; }
@@ -89,6 +92,28 @@ void set_blank_padded(char* buffer, std::size_t size, const std::string& text) {
 }
 
 }  // namespace
+
+void show_affinity() { display(nullptr); }
+
+bool is_team_to_be_shown(std::int32_t proc_bind, std::span<const NodeShare> shares,
+                         std::uint32_t threads) {
+  static constinit Real<std::int32_t()> real_max_threads{"omp_get_max_threads"};
+  static constinit Real<std::int32_t()> real_thread{"omp_get_thread_num"};
+  const Node* const node = current_node();
+  if (node == nullptr || !node->settings().display_affinity) return false;
+  const ThreadFrame* const frame = current_frame();
+  TeamLook look;
+  look.ancestor =
+      frame != nullptr ? frame->global_id : static_cast<std::uint32_t>(real_thread());
+  look.proc_bind = proc_bind;
+  for (const NodeShare& share : shares) look.threads.emplace_back(share.node, share.threads);
+  if (shares.empty()) {
+    if (threads == 0) threads = static_cast<std::uint32_t>(real_max_threads());
+    look.threads.emplace_back(node->self(), threads);
+  }
+  look.level = static_cast<std::uint32_t>(region_level()) + 1;
+  return shown_team.is_news(std::move(look), abi_of_runtime() == Abi::kKmpc);
+}
 
 // Both names of C.
 #define AMASIA_C_ENTRY(RESULT, NAME, PARAMETERS, CALL)  \

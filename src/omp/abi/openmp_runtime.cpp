@@ -50,6 +50,8 @@ void OpenMpRuntime::set_affinity_format(const std::string& format) {
   set_real_affinity_format(format.c_str());
 }
 
+void OpenMpRuntime::show_affinity() { omp::show_affinity(); }
+
 void OpenMpRuntime::set_threads(std::uint32_t threads) {
   real_set_threads(static_cast<std::int32_t>(threads));
 }

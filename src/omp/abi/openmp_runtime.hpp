@@ -11,6 +11,7 @@ class OpenMpRuntime : public LocalRuntime {
   Icvs icvs() final;
   void set_icvs(const Icvs& icvs) final;
   void set_affinity_format(const std::string& format) final;
+  void show_affinity() final;
   void set_threads(std::uint32_t threads) final;
   bool cancellation() final;
   std::uint32_t thread_limit() final;

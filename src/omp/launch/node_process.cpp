@@ -185,6 +185,7 @@ void NodeProcess::make_node() {
     if (origin_) identity_.nodes.push_back(std::move(about));
   }
   settings.share = options().share;
+  settings.display_affinity = process_.displays_affinity;
   settings.counters.least_descriptor = first_own_descriptor(origin_);
   settings.fixed_speeds = !options().core_speeds.empty();
   settings.core_speeds = core_speeds();

@@ -14,6 +14,7 @@
 
 #include "delegate/delegate.hpp"
 #include "omp/launch/own_names.hpp"
+#include "omp/team/affinity_display.hpp"
 
 namespace amasia::omp {
 
@@ -50,6 +51,16 @@ void clean_environment() noexcept {
   } else {
     setenv("LD_PRELOAD", rest, 1);
   }
+}
+
+// Of several nodes each runtime would show its own threads only, by its own numbers. It has not
+// read the variable yet: libgomp does in its constructor, libomp when it is first called.
+bool take_over_display_of_affinity() noexcept {
+  const char* const value = getenv(kDisplayAffinity);
+  const bool libomp = launch::loaded_openmp_runtime() == launch::OpenMpRuntime::kLibomp;
+  if (value == nullptr || !turns_on_display(value, libomp)) return false;
+  unsetenv(kDisplayAffinity);
+  return true;
 }
 
 // A block that all nodes' memory together could not hold is refused, as the system would.
@@ -178,7 +189,9 @@ void early_start(char** environment) noexcept {
     fail_start(
         fmt::format("the program has loaded more than {} libraries", ObjectTable::kMaxObjects));
   }
-  make_memory(self, alone ? 1 : process.membership->node_count());
+  const std::uint32_t nodes = alone ? 1 : process.membership->node_count();
+  if (nodes > 1) process.displays_affinity = take_over_display_of_affinity();
+  make_memory(self, nodes);
   process.id = getpid();
   process.managed = true;
 }

@@ -28,6 +28,7 @@ struct Process {
   bool managed = false;
   bool catches_calls = false;  // SIGSYS is ours; set before main and before regions, never unset
   bool is_child = false;
+  bool displays_affinity = false;  // in the place of the OpenMP runtime
   int id = 0;  // as the kernel numbers processes; another number: a child of vfork
   dsm::AddressSpace space;
   dsm::AddressRange arenas;

@@ -36,6 +36,8 @@ struct RegionHead {
   std::uint32_t abi;
   std::uint32_t counts;  // 1: leaders read their counters (leader_counters.hpp)
   std::uint32_t format_size;
+  std::uint32_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
+  std::uint32_t reserved;
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);

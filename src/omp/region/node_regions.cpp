@@ -85,6 +85,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.location = reinterpret_cast<std::uint64_t>(request.location);
   head.proc_bind = request.proc_bind;
   head.counts = plan.counts ? 1 : 0;
+  head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
   head.format_size = static_cast<std::uint32_t>(format.size());
@@ -107,6 +108,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .location = request.location,
                .proc_bind = request.proc_bind,
                .mend_dynamic = icvs.dynamic != 0,
+               .shows_affinity = request.shows_affinity,
                .extra = request.extra,
                .book = plan.record->book.get(),
                .counts = plan.counts});
@@ -223,6 +225,7 @@ void Node::serve_region() {
                .location = reinterpret_cast<const void*>(head.location),
                .proc_bind = head.proc_bind,
                .mend_dynamic = head.icvs.dynamic != 0,
+               .shows_affinity = head.shows_affinity != 0,
                .extra = reader.rest(),
                .counts = head.counts != 0});
   services_.enter_place(team_.place());

@@ -64,6 +64,7 @@ struct RegionRequest {
   // in (copied_in.hpp): in what the words point to, or in the words for other nodes.
   std::span<void** const> copied_in;
   std::span<void* const> words_elsewhere;  // empty: the same as here
+  bool shows_affinity = false;  // the region's threads show what they are
   // Further bytes that the ABI wants on each node, see Team::extra(). At most kMaxRegionExtra.
   std::span<const std::byte> extra;
 };

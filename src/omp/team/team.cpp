@@ -63,6 +63,7 @@ void Team::begin(const Begin& begin) {
   location_ = begin.location;
   proc_bind_ = begin.proc_bind;
   mend_dynamic_ = begin.mend_dynamic;
+  shows_affinity_ = begin.shows_affinity;
   extra_.assign(begin.extra.begin(), begin.extra.end());
   book_ = begin.book;
   counts_ = begin.counts;
@@ -116,6 +117,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   context.local_depth = 0;
   context.outer = nullptr;
   context.node = &node_;
+  if (shows_affinity_) runtime_->show_affinity();
   const ThreadCounters before = node_.services().thread_counters();
   frame.measures_cpu = counts_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();

@@ -137,6 +137,7 @@ class Team {
     const void* location = nullptr;
     std::int32_t proc_bind = 0;
     bool mend_dynamic = false;  // the forking thread had dyn-var on: each implicit task gets it
+    bool shows_affinity = false;  // each thread first shows what it is
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
@@ -190,6 +191,7 @@ class Team {
   const void* location_ = nullptr;
   std::int32_t proc_bind_ = 0;
   bool mend_dynamic_ = false;
+  bool shows_affinity_ = false;
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
   bool counts_ = false;

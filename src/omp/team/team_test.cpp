@@ -28,6 +28,9 @@ class ThreadRuntime final : public LocalRuntime {
   void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
   void set_affinity_format(const std::string& format) override { format_ = format; }
   const std::string& affinity_format() const { return format_; }
+  void show_affinity() override { ++shown_.at(current_frame()->global_id); }
+  // By number in the whole team.
+  std::uint32_t times_shown(std::size_t thread) const { return shown_.at(thread); }
   void set_threads(std::uint32_t threads) override {
     icvs_.nested_threads = static_cast<std::int32_t>(threads);
   }
@@ -63,6 +66,7 @@ class ThreadRuntime final : public LocalRuntime {
 
  private:
   std::string format_;
+  std::array<std::uint32_t, 64> shown_{};  // each written by its thread
   std::unique_ptr<std::barrier<>> barrier_;
 };
 
@@ -187,7 +191,7 @@ class Job {
   }
 
   Node& origin() { return *parts_[0].node; }
-  ThreadRuntime& runtime() { return parts_[0].runtime; }
+  ThreadRuntime& runtime(std::size_t node = 0) { return parts_[node].runtime; }
   TestServices& services() { return *parts_[0].services; }
 
   void count_flushes(std::atomic<std::uint32_t>& count) {
@@ -203,8 +207,9 @@ class Job {
   }
 
   RegionPlan run(Work work, std::vector<void*> words, std::uint32_t threads = 0,
-                 std::span<const std::byte> extra = {}) {
+                 std::span<const std::byte> extra = {}, bool shows_affinity = false) {
     RegionRequest request;
+    request.shows_affinity = shows_affinity;
     request.outlined = {reinterpret_cast<void*>(work), words};
     request.threads = threads;
     request.extra = extra;
@@ -255,6 +260,19 @@ TEST_P(Teams, CountWhileNodesAreFoundOutAboutOnly) {
   for (std::uint32_t id = 0; id < nodes(); ++id) {
     EXPECT_GE(first[id].cache_misses, 100u * base::kMicrosecond) << "node " << id;
     EXPECT_EQ(third[id].cache_misses, second[id].cache_misses) << "node " << id;
+  }
+}
+
+TEST_P(Teams, ShowEachThreadOnItsNodeWhereTheForkAsksForIt) {
+  Job job(GetParam());
+  for (const bool shows : {false, true, false}) {
+    job.run([](ThreadFrame&, void* const*) {}, {}, 0, {}, shows);
+  }
+  for (std::uint32_t thread = 0; thread < total(); ++thread) {
+    for (std::uint32_t node = 0; node < nodes(); ++node) {
+      const std::uint32_t expected = node == thread / GetParam().threads ? 1 : 0;
+      EXPECT_EQ(job.runtime(node).times_shown(thread), expected) << thread << " on node " << node;
+    }
   }
 }
 
