@@ -18,8 +18,6 @@ constexpr double kTolerance = 1.03;
 constexpr double kNewWeight = 0.5;
 // What a late execution may count more than the others, as one may take long for its own reasons.
 constexpr double kMostAtOnce = 1.25;
-// Trying all nodes again may cost this part of the time.
-constexpr double kBudget = 0.01;
 constexpr std::uint32_t kMostVainMoves = 16;
 
 }  // namespace

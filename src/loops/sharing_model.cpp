@@ -33,9 +33,6 @@ constexpr std::uint32_t kTrialRuns = 2;
 // Data still come while each execution takes that much less than the one before.
 constexpr double kSettling = 1.5;
 constexpr std::uint32_t kMostWarmRuns = 4;
-// Trying again may cost this part of the time.
-constexpr double kBudget = 0.01;
-constexpr std::uint32_t kRunsBeforeReturn = 64;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
 // slowly.
@@ -288,23 +285,6 @@ void SharingModel::start_over() {
   enter(Phase::kCold);
 }
 
-void SharingModel::leave_out(std::span<const bool> idle) {
-  AMASIA_CHECK(idle.size() == node_count_, "each node of the job is idle or not");
-  if (rule_ != Rule::kPrediction || (phase_ != Phase::kWarm && phase_ != Phase::kShared)) return;
-  bool any = false;
-  for (std::size_t i = 1; i < node_count_; ++i) {
-    if (!idle[i] || powers_[i] <= 0) continue;
-    if (rates_[i] <= 0) rates_[i] = powers_[i];
-    powers_[i] = 0;
-    any = true;
-  }
-  if (!any) return;
-  ++version_;
-  runs_since_drop_ = 0;
-  window_ = {};
-  if (nodes_in_use() < 2) go_alone();
-}
-
 void SharingModel::charge(Nanos stall) {
   if (shares()) {
     charged_since_ += static_cast<double>(stall);
@@ -361,47 +341,6 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
   window_ = {};
   window_.length = length;
   if (moves) window_.settling = kSettlingRuns;
-}
-
-std::size_t SharingModel::nodes_in_use() const {
-  return static_cast<std::size_t>(
-      std::count_if(powers_.begin(), powers_.begin() + static_cast<std::ptrdiff_t>(node_count_),
-                    [](double power) { return power > 0; }));
-}
-
-// A node that saves less time than it takes to fork and join it.
-void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
-  const std::size_t used = nodes_in_use();
-  if (used < 2) return go_alone();
-  if (used < node_count_ && ++runs_since_drop_ >= kRunsBeforeReturn * patience_ &&
-      runs_since_drop_ * findings_.shared * kBudget >= tried_ - 2 * findings_.shared) {
-    // Times change: all are asked again, which costs what it did the last time.
-    for (std::size_t i = 0; i < node_count_; ++i) {
-      if (powers_[i] == 0) powers_[i] = rates_[i];
-    }
-    ++version_;
-    runs_since_drop_ = 0;
-    patience_ = std::min(patience_ * 2, 1e6);
-    ++beginnings_;
-    return enter(Phase::kCold);
-  }
-  const double cost = findings_.rest / static_cast<double>(used - 1);
-  double sum = 0;
-  for (std::size_t i = 0; i < node_count_; ++i) sum += powers_[i];
-  const double work_time = findings_.balanced - findings_.rest;
-  std::size_t least = 0;
-  for (std::size_t i = 1; i < node_count_; ++i) {
-    if (powers_[i] <= 0 || nodes[i].threads == 0) continue;
-    if (least == 0 || powers_[i] < powers_[least]) least = i;
-  }
-  if (least == 0) return;
-  const double saved = work_time * powers_[least] / (sum - powers_[least]);
-  if (saved >= cost) return;
-  if (rates_[least] <= 0) rates_[least] = powers_[least];
-  powers_[least] = 0;
-  ++version_;
-  runs_since_drop_ = 0;
-  if (used == 2) go_alone();
 }
 
 const char* name_of(SharingModel::Phase phase) {

@@ -135,6 +135,8 @@ class SharingModel {
   const Findings& findings() const { return findings_; }
 
  private:
+  // Trying again may cost this part of the time.
+  static constexpr double kBudget = 0.01;
   struct Judgement;
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void note(const Judgement& now);
