@@ -12,6 +12,7 @@
 #include "devices/client/client.hpp"
 #include "devices/client/observe.hpp"
 #include "devices/daemon/server.hpp"
+#include "devices/daemon/test_stop.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -68,16 +69,6 @@ class FakeDriver final : public Backend {
   const std::string name_;
   const ProgramKind kind_;
   std::vector<DeviceDescription> devices_;
-};
-
-class Stop final : public Server::StopSource {
- public:
-  int descriptor() const override { return wakeup_.descriptor(); }
-  void consume() override { wakeup_.clear(); }
-  void raise() { wakeup_.raise(); }
-
- private:
-  os::Wakeup wakeup_ = std::move(os::Wakeup::make()).value();
 };
 
 class TwoWays : public testing::Test {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "devices/client/link.hpp"
+#include "devices/daemon/test_stop.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -47,17 +48,6 @@ class InOrder : public Policy {
  private:
   std::vector<TaskDescription> queued_;
   std::vector<bool> busy_;
-};
-
-class Stop : public Server::StopSource {
- public:
-  Stop() : wakeup_(std::move(os::Wakeup::make()).value()) {}
-  int descriptor() const override { return wakeup_.descriptor(); }
-  void consume() override { wakeup_.clear(); }
-  void raise() { wakeup_.raise(); }
-
- private:
-  os::Wakeup wakeup_;
 };
 
 class ServerTest : public testing::Test {

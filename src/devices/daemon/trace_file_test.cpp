@@ -13,19 +13,10 @@
 
 #include "devices/client/link.hpp"
 #include "devices/client/observe.hpp"
+#include "devices/daemon/test_stop.hpp"
 
 namespace amasia::devices {
 namespace {
-
-class Stop : public Server::StopSource {
- public:
-  int descriptor() const override { return wakeup_.descriptor(); }
-  void consume() override { wakeup_.clear(); }
-  void raise() { wakeup_.raise(); }
-
- private:
-  os::Wakeup wakeup_ = std::move(os::Wakeup::make()).value();
-};
 
 std::string content(const std::string& path) {
   std::ostringstream out;
