@@ -86,8 +86,17 @@ Status Link::take(Received& received) {
                  EPROTONOSUPPORT};
   }
   const auto size = os::sealed_memory_size(received.descriptors[0].get());
-  if (!size.ok() || size.value() < sizeof(Region)) {
-    return Error{"the daemon's shared memory is too small", EPROTONOSUPPORT};
+  if (!size.ok()) {
+    return Error{fmt::format("what the daemon (process {}) shares is no memory of ours: {}",
+                             welcome_.daemon_process, size.error().message),
+                 EPROTONOSUPPORT};
+  }
+  if (size.value() != sizeof(Region)) {
+    return Error{fmt::format("the daemon (process {}) and the program's library are of different "
+                             "builds: their shared memory has {} and {} bytes; end the daemon and "
+                             "start the one that was built with the library",
+                             welcome_.daemon_process, size.value(), sizeof(Region)),
+                 EPROTONOSUPPORT};
   }
   std::uintptr_t address = 0;
   const int reason = os::map_shared(received.descriptors[0].get(), 0, sizeof(Region),

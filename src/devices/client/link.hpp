@@ -27,8 +27,8 @@ struct LinkSettings {
 class Link {
  public:
   // Connects, announces the devices (at most kMaxDevices) and waits for the welcome. The error's
-  // code is that of connect_to_daemon, EPROTONOSUPPORT (another version), EACCES (another user's
-  // daemon), ETIMEDOUT, ECONNRESET (the daemon ended meanwhile).
+  // code is that of connect_to_daemon, EPROTONOSUPPORT (another version, or
+  // build), EACCES (another user's daemon), ETIMEDOUT, ECONNRESET (the daemon ended meanwhile).
   static Result<std::unique_ptr<Link>> open(const LinkSettings& settings,
                                             const std::vector<DeviceDescription>& devices);
   ~Link();
