@@ -46,6 +46,17 @@ void use_precise_timers() noexcept;
 
 // Between two looks at memory that another core is about to write.
 inline void pause_core() noexcept { __builtin_ia32_pause(); }
+// The line comes to this core meanwhile, and from the core that has it, if one does: who only reads
+// it would get a copy, and the first write would fetch it again. Any address.
+inline void prefetch_to_write(const void* address) noexcept {
+#ifdef __x86_64__
+  // The compilers make a prefetch to read of it where not all such machines have the other one;
+  // those without do nothing.
+  asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));
+#else
+  __builtin_prefetch(address, 1);
+#endif
+}
 // Gives the core to another thread that is ready to run, if there is one.
 void yield_core() noexcept;
 

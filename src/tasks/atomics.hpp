@@ -16,6 +16,9 @@ enum class Bug {
   kPopWithoutFence,        // deque: the owner's claim may still be in its store buffer
   kPopTakesLastFreely,     // deque: no race with thieves for the last element
   kStealReadsAfterClaim,   // deque: the element is read when it may have been overwritten
+  kPopIgnoresTaking,       // deque: no look at who takes several
+  kPopLooksAtTopFirst,     // deque: who has just taken several is seen neither way
+  kPopTakesNearOnes,       // deque: what the last of several would be is taken freely
   kGrowthForgets,          // deque: the new array lacks an element
   kSetLeavesLateWaiters,   // promise: list taken and word set in two steps
   kAddWithoutLooking,      // promise: a waiter is linked over a word that is set already

@@ -11,18 +11,27 @@
 //   array_     the owner, when it grows    all
 //   top_seen_  the owner, from top_        the owner: a look at top_ itself, which thieves write,
 //                                          would miss the cache for each push
+//   taking_    the thief in steal_some()   all
 //
-//   push   owner   bottom_ + 1 once the element is in its slot
-//   pop    owner   claims bottom_ - 1 first, then looks at top_ (D1)
-//   steal  any     reads the element before it claims it (D2)
+//   push        owner   bottom_ + 1 once the element is in its slot
+//   pop         owner   claims bottom_ - 1 first, then looks at taking_, then at top_ (D1, D4)
+//   steal       any     reads the element before it claims it (D2)
+//   steal_some  any     the same with up to kMost elements and one claim, while taking_ is set
 //
 // Invariants: top_ <= bottom_ but within pop(); elements are those of slots [top_, bottom_).
 // (D1) A claim is visible before top_ is read: owner and thief cannot both miss each other.
 // (D2) Once top_ has moved on, the owner may write over the slot.
 // (D3) An array that was replaced stays readable as long as the deque: a thief may still read it,
 // and its claim decides. A deque that grew to n has arrays of n + n/2 + n/4 ...: below 2n.
+// (D4) Chase and Lev's owner takes an element freely if it is not the last: a thief that has missed
+// its claim wants another one. Here a thief may want any of [top, top + kMost): the owner takes
+// freely only what lies behind those, or where nobody takes several. Thief: sets taking_, reads
+// bottom_; owner: writes bottom_, reads taking_: they cannot both miss each other. The owner reads
+// top_ last: if taking_ is no longer set, that claim shows there. If it is, the owner claims the
+// oldest element, as a thief does: then no claim of several that is under way succeeds.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -33,9 +42,10 @@
 
 namespace amasia::tasks {
 
-template <typename T, typename Atomics = RealAtomics>
+template <typename T, typename Atomics = RealAtomics, std::int64_t kMost = 32>
 class Deque {
  public:
+  static constexpr std::int64_t kMostStolen = kMost;  // at once
   explicit Deque(std::int64_t capacity = 256) {
     AMASIA_CHECK(capacity > 0 && (capacity & (capacity - 1)) == 0, "slots are found by a mask");
     arrays_.push_back(std::make_unique<Array>(capacity));
@@ -56,7 +66,7 @@ class Deque {
     bottom_.store(bottom + 1, std::memory_order_release);  // partner: steal()'s read of bottom_
   }
 
-  // The owner. The newest element, or nullptr.
+  // The owner. The newest element, or nullptr; the oldest where a thief is taking several of few.
   T* pop() {
     const std::int64_t bottom = bottom_.load(std::memory_order_relaxed) - 1;
     // Only the owner adds: what looks empty to it is empty, and costs no fence.
@@ -67,10 +77,16 @@ class Deque {
     } else {
       bottom_.store(bottom, std::memory_order_seq_cst);  // D1; partner: steal()
     }
+    bool shared = Atomics::has(Bug::kPopLooksAtTopFirst) ? false : taking();  // D4
     std::int64_t top = top_.load(std::memory_order_seq_cst);
+    if (Atomics::has(Bug::kPopLooksAtTopFirst)) shared = taking();
     if (top > bottom) {
       bottom_.store(bottom + 1, std::memory_order_relaxed);
       return nullptr;
+    }
+    if (shared && bottom - top < kNear) [[unlikely]] {
+      bottom_.store(bottom + 1, std::memory_order_relaxed);
+      return steal_surely();
     }
     T* element = array->slot(bottom).load(std::memory_order_relaxed);
     if (top == bottom) {  // the last one: a race with thieves for top_
@@ -105,6 +121,29 @@ class Deque {
     return element;
   }
 
+  // Any thread. Several of the oldest elements, at most half of all, oldest first; how many. 0
+  // where there are few, or another thread takes several, or was quicker: steal() then.
+  std::int64_t steal_some(T* (&into)[kMost]) {
+    const std::int64_t hint = top_.load(std::memory_order_relaxed);
+    if (bottom_.load(std::memory_order_relaxed) - hint < 2 * kMost) return 0;
+    if (taking_.exchange(1, std::memory_order_seq_cst) != 0) return 0;  // D4; partner: pop()
+    std::int64_t top = top_.load(std::memory_order_seq_cst);
+    const std::int64_t bottom = bottom_.load(std::memory_order_seq_cst);
+    std::int64_t count = std::min(kMost, (bottom - top) / 2);
+    if (count > 0) {
+      Array* const array = array_.load(std::memory_order_acquire);
+      for (std::int64_t n = 0; n < count; ++n) {
+        into[n] = array->slot(top + n).load(std::memory_order_relaxed);
+      }
+      if (!top_.compare_exchange_strong(top, top + count, std::memory_order_seq_cst,
+                                        std::memory_order_relaxed)) {
+        count = 0;
+      }
+    }
+    taking_.store(0, std::memory_order_release);  // after the claim; partner: pop()
+    return std::max<std::int64_t>(count, 0);
+  }
+
   // Any thread. Where there is one element only: a number that no other element of this deque ever
   // has; else -1. A hint.
   std::int64_t lone() const {
@@ -118,6 +157,20 @@ class Deque {
   }
 
  private:
+  static constexpr std::int64_t kNear = Atomics::has(Bug::kPopTakesNearOnes) ? kMost - 1 : kMost;
+
+  bool taking() const {
+    if (Atomics::has(Bug::kPopIgnoresTaking)) return false;
+    return taking_.load(std::memory_order_seq_cst) != 0;
+  }
+  // The oldest element, or nullptr where there is none.
+  [[gnu::noinline]] T* steal_surely() {
+    bool lost = true;
+    T* element = nullptr;
+    while (lost) element = steal(&lost);
+    return element;
+  }
+
   struct Array {
     explicit Array(std::int64_t size_in)
         : size(size_in),
@@ -144,6 +197,7 @@ class Deque {
 
   // Thieves write top_, the owner bottom_: on lines of their own.
   alignas(64) typename Atomics::template Atomic<std::int64_t> top_{0};
+  typename Atomics::template Atomic<std::uint32_t> taking_{0};
   alignas(64) typename Atomics::template Atomic<std::int64_t> bottom_{0};
   typename Atomics::template Atomic<Array*> array_{nullptr};
   std::int64_t top_seen_ = 0;                   // the owner's: slots before were free at some time

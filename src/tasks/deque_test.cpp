@@ -19,12 +19,13 @@ using model::Explorer;
 using model::ModelAtomics;
 using model::Trial;
 
-// What the owner does, a letter a call: u push, o pop; U push before the thieves begin. Each
-// element is to be had once, by somebody; what nobody took is still there at the end.
+// What the owner does, a letter a call: u push, o pop; U push before the thieves begin. And each of
+// the thieves: s steal, m steal_some, of two at most. Each element is to be had once, by somebody;
+// what nobody took is still there at the end.
 template <Bug kBug>
 struct Shared {
   explicit Shared(std::int64_t capacity) : deque(capacity) {}
-  Deque<int, ModelAtomics<kBug>> deque;
+  Deque<int, ModelAtomics<kBug>, 2> deque;
   std::array<int, 8> elements{};  // how often each was taken
   std::string wrong;
   void take(int* element) {
@@ -35,41 +36,52 @@ struct Shared {
       ++*element;
     }
   }
+  void steal(char act) {
+    if (act == 's') return take(deque.steal());
+    int* several[2] = {};
+    const std::int64_t count = deque.steal_some(several);
+    for (std::int64_t n = 0; n < count; ++n) take(several[n]);
+  }
 };
 
-template <Bug kBug = Bug::kNone>
-Exploration explore(const std::string& owner, int thieves, int steals, std::int64_t capacity) {
+template <Bug kBug>
+Explorer explorer(const std::string& owner, const std::vector<std::string>& thieves,
+                  std::int64_t capacity) {
   return Explorer([=](Trial& run) {
-           auto shared = std::make_shared<Shared<kBug>>(capacity);
-           std::size_t pushes = 0;
-           std::size_t before = 0;
-           for (const char act : owner) {
-             pushes += act == 'o' ? 0 : 1;
-             if (act == 'U') shared->deque.push(&shared->elements[before++]);
-           }
-           run.add_thread([shared, owner, before] {
-             std::size_t next = before;
-             for (const char act : owner) {
-               if (act == 'u') shared->deque.push(&shared->elements[next++]);
-               if (act == 'o') shared->take(shared->deque.pop());
-             }
-           });
-           for (int thief = 0; thief < thieves; ++thief) {
-             run.add_thread([shared, steals] {
-               for (int n = 0; n < steals; ++n) shared->take(shared->deque.steal());
-             });
-           }
-           run.at_end([shared, pushes]() -> std::string {
-             while (int* rest = shared->deque.pop()) shared->take(rest);
-             if (!shared->wrong.empty()) return shared->wrong;
-             for (std::size_t index = 0; index < pushes; ++index) {
-               if (shared->elements[index] == 0) return "dropped an element";
-               if (shared->elements[index] > 1) return "gave an element to two";
-             }
-             return "";
-           });
-         })
-      .explore();
+    auto shared = std::make_shared<Shared<kBug>>(capacity);
+    std::size_t pushes = 0;
+    std::size_t before = 0;
+    for (const char act : owner) {
+      pushes += act == 'o' ? 0 : 1;
+      if (act == 'U') shared->deque.push(&shared->elements[before++]);
+    }
+    run.add_thread([shared, owner, before] {
+      std::size_t next = before;
+      for (const char act : owner) {
+        if (act == 'u') shared->deque.push(&shared->elements[next++]);
+        if (act == 'o') shared->take(shared->deque.pop());
+      }
+    });
+    for (const std::string& thief : thieves) {
+      run.add_thread([shared, thief] {
+        for (const char act : thief) shared->steal(act);
+      });
+    }
+    run.at_end([shared, pushes]() -> std::string {
+      while (int* rest = shared->deque.pop()) shared->take(rest);
+      if (!shared->wrong.empty()) return shared->wrong;
+      for (std::size_t index = 0; index < pushes; ++index) {
+        if (shared->elements[index] == 0) return "dropped an element";
+        if (shared->elements[index] > 1) return "gave an element to two";
+      }
+      return "";
+    });
+  });
+}
+template <Bug kBug = Bug::kNone>
+Exploration explore(const std::string& owner, const std::vector<std::string>& thieves,
+                    std::int64_t capacity) {
+  return explorer<kBug>(owner, thieves, capacity).explore();
 }
 
 void expect_right(const Exploration& done) {
@@ -78,32 +90,61 @@ void expect_right(const Exploration& done) {
 }
 
 TEST(Deque, EveryOrderOfOneThief) {
-  expect_right(explore("Uuoo", 1, 2, 4));
-  expect_right(explore("UUouo", 1, 2, 4));
-  expect_right(explore("uouo", 1, 1, 1));
+  expect_right(explore("Uuoo", {"ss"}, 4));
+  expect_right(explore("UUouo", {"ss"}, 4));
+  expect_right(explore("uouo", {"s"}, 1));
 }
 
 TEST(Deque, EveryOrderOfTwoThieves) {
-  expect_right(explore("UUo", 2, 1, 4));
-  expect_right(explore("uo", 2, 1, 1));
+  expect_right(explore("UUo", {"s", "s"}, 4));
+  expect_right(explore("uo", {"s", "s"}, 1));
 }
 
 TEST(Deque, EveryOrderWhileItGrows) {
-  expect_right(explore("Uuo", 1, 1, 1));
-  expect_right(explore("UUuo", 1, 1, 2));
+  expect_right(explore("Uuo", {"s"}, 1));
+  expect_right(explore("UUuo", {"s"}, 2));
+}
+
+TEST(Deque, EveryOrderOfAThiefOfSeveral) {
+  expect_right(explore("UUUUooo", {"m"}, 4));
+  expect_right(explore("UUUUUoooo", {"m"}, 8));
+  expect_right(explore("UUUUoouu", {"m"}, 4));
+  expect_right(explore("UUUUu", {"m"}, 4));  // grows
+  expect_right(explore("UUUUo", {"mm"}, 4));
+}
+
+TEST(Deque, EveryOrderOfAThiefOfSeveralAndAnother) {
+  expect_right(explore("UUUUo", {"m", "s"}, 4));
+  expect_right(explore("UUUUUo", {"m", "m"}, 8));
+  expect_right(explore("UUUUooo", {"m", "s"}, 4));
+  expect_right(explore("UUUUooo", {"m", "m"}, 4));
+}
+
+TEST(Deque, OrdersByChanceOfThievesOfSeveral) {
+  for (const char* const owner : {"UUUUUooooo", "UUUUuuooouo", "UUUUUUoooouu"}) {
+    const Exploration done =
+        explorer<Bug::kNone>(owner, {"ms", "mm"}, 4).sample(1, sized(20'000, 2000));
+    EXPECT_EQ(done.violation, "") << owner << ": " << done.order;
+  }
 }
 
 TEST(Deque, PlantedBugsAreCaught) {
-  EXPECT_EQ(explore<Bug::kPopWithoutFence>("UUo", 1, 2, 4).violation, "gave an element to two");
-  EXPECT_EQ(explore<Bug::kPopTakesLastFreely>("Uo", 1, 1, 4).violation, "gave an element to two");
-  EXPECT_NE(explore<Bug::kStealReadsAfterClaim>("Uuu", 1, 1, 2).violation, "");
-  EXPECT_EQ(explore<Bug::kGrowthForgets>("Uuo", 1, 1, 1).violation, "dropped an element");
+  EXPECT_EQ(explore<Bug::kPopWithoutFence>("UUo", {"ss"}, 4).violation, "gave an element to two");
+  EXPECT_EQ(explore<Bug::kPopTakesLastFreely>("Uo", {"s"}, 4).violation, "gave an element to two");
+  EXPECT_NE(explore<Bug::kStealReadsAfterClaim>("Uuu", {"s"}, 2).violation, "");
+  EXPECT_EQ(explore<Bug::kPopIgnoresTaking>("UUUUooo", {"m"}, 4).violation,
+            "gave an element to two");
+  EXPECT_EQ(explore<Bug::kPopLooksAtTopFirst>("UUUUooo", {"m"}, 4).violation,
+            "gave an element to two");
+  EXPECT_EQ(explore<Bug::kPopTakesNearOnes>("UUUUooo", {"m"}, 4).violation,
+            "gave an element to two");
+  EXPECT_EQ(explore<Bug::kGrowthForgets>("Uuo", {"s"}, 1).violation, "dropped an element");
 }
 
 TEST(Deque, AgainstAnOrdinaryOne) {
   for (unsigned seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
-    Deque<int> deque(1);
+    Deque<int, RealAtomics, 4> deque(1);
     std::deque<int*> oracle;
     std::vector<int> elements(500);
     for (int& element : elements) {
@@ -114,6 +155,14 @@ TEST(Deque, AgainstAnOrdinaryOne) {
         int* const wanted = oracle.empty() ? nullptr : oracle.back();
         if (wanted != nullptr) oracle.pop_back();
         ASSERT_EQ(deque.pop(), wanted) << "seed " << seed;
+      } else if (random() % 8 == 0) {
+        int* several[4] = {};
+        const std::int64_t count = deque.steal_some(several);
+        ASSERT_EQ(count, oracle.size() < 8 ? 0 : 4) << "seed " << seed;
+        for (std::int64_t n = 0; n < count; ++n) {
+          ASSERT_EQ(several[n], oracle.front()) << "seed " << seed;
+          oracle.pop_front();
+        }
       } else {
         int* const wanted = oracle.empty() ? nullptr : oracle.front();
         if (wanted != nullptr) oracle.pop_front();
@@ -139,7 +188,7 @@ TEST(Deque, AMillionElementsWithoutADrop) {
 
 TEST(Deque, ThievesAndOwnerUnderLoad) {
   constexpr int kElements = sized(20'000, 3000);
-  Deque<int> deque(2);
+  Deque<int, RealAtomics, 4> deque(2);
   std::vector<int> elements(kElements);
   std::vector<std::atomic<int>> taken(kElements);
   std::atomic<bool> over{false};
@@ -152,6 +201,10 @@ TEST(Deque, ThievesAndOwnerUnderLoad) {
   for (int thief = 0; thief < 3; ++thief) {
     thieves.emplace_back([&] {
       while (!over.load()) {
+        int* several[4] = {};
+        const std::int64_t count = deque.steal_some(several);
+        for (std::int64_t n = 0; n < count; ++n) take(several[n]);
+        if (count > 0) continue;
         if (int* element = deque.steal()) {
           take(element);
         } else {
@@ -164,7 +217,8 @@ TEST(Deque, ThievesAndOwnerUnderLoad) {
   for (int index = 0; index < kElements; ++index) {
     elements[static_cast<std::size_t>(index)] = 1 + index;
     deque.push(&elements[static_cast<std::size_t>(index)]);
-    if (random() % 3 == 0) {
+    // Now and then it takes nearly all that is there, close to the thieves.
+    for (unsigned pops = random() % 16 == 0 ? 8 : random() % 2; pops > 0; --pops) {
       if (int* element = deque.pop()) take(element);
     }
   }

@@ -236,6 +236,7 @@ class Scheduler {
   Task* take_waiting(Worker& worker);
   Task* steal(Worker& worker);
   Task* steal_at(Worker& worker, PlaceRecord& place, bool at_once);
+  Task* steal_some(Worker& worker, Deque<Task>& from);
   bool sees_work(const Worker& worker) const;
   bool has_work() const;
   Task* look_around(Worker& worker);

@@ -178,16 +178,31 @@ Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place, bool at_once) {
         worker.left_alone[victim].leaves(deque->lone(), os::monotonic_now())) {
       continue;
     }
-    bool lost = true;
-    while (lost) {  // somebody else got one each time
-      if (Task* const task = deque->steal(&lost)) {
-        if (victim != worker.id) worker.counts.stolen.add(1);
-        worker.victim = victim == 0 ? count - 1 : victim - 1;  // the same one first next time
-        return task;
-      }
-    }
+    const bool of_home = &place == worker.home && deque == &workers_[victim]->deque;
+    Task* task = of_home && victim != worker.id ? steal_some(worker, *deque) : nullptr;
+    bool lost = task == nullptr;
+    while (lost) task = deque->steal(&lost);  // lost: somebody else got one
+    if (task == nullptr) continue;
+    if (victim != worker.id) worker.counts.stolen.add(1);
+    worker.victim = victim == 0 ? count - 1 : victim - 1;  // the same one first next time
+    return task;
   }
   return nullptr;
+}
+
+// Where there are many, at the worker's own home: one to run, the others into its own deque. A
+// theft takes the victim's line, and its own, from the other core each time.
+Task* Scheduler::steal_some(Worker& worker, Deque<Task>& from) {
+  Task* taken[Deque<Task>::kMostStolen];
+  const std::int64_t count = from.steal_some(taken);
+  if (count == 0) return nullptr;
+  // They come to this core while the first runs. The oldest is the next that it pops.
+  for (std::int64_t n = count - 1; n > 0; --n) {
+    os::prefetch_to_write(taken[n]);
+    worker.deque.push(taken[n]);
+  }
+  worker.counts.stolen.add(count - 1);
+  return taken[0];
 }
 
 // Whether anything lies where the worker would look.

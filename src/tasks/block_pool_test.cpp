@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tasks/block_pool.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <random>
+#include <set>
+#include <thread>
+#include <vector>
+
+#include "tasks/test_size.hpp"
+
+namespace amasia::tasks {
+namespace {
+
+// Nobody else has a block that was taken: each is filled with a mark, which is there at its end.
+class Holder {
+ public:
+  Holder(BlockCache& cache, unsigned char mark) : cache_(cache), mark_(mark) {}
+  void take(std::size_t index) {
+    void* const block = cache_.take(index);
+    std::memset(block, mark_, kBlockSizes[index]);
+    held_.push_back({block, index});
+  }
+  void give(std::size_t which) {
+    const auto [block, index] = held_[which];
+    const auto* const bytes = static_cast<const unsigned char*>(block);
+    for (std::size_t n = 0; n < kBlockSizes[index]; ++n) ASSERT_EQ(bytes[n], mark_);
+    held_[which] = held_.back();
+    held_.pop_back();
+    cache_.give(block, index);
+  }
+  std::size_t held() const { return held_.size(); }
+
+ private:
+  struct Held {
+    void* block;
+    std::size_t index;
+  };
+  BlockCache& cache_;
+  const unsigned char mark_;
+  std::vector<Held> held_;
+};
+
+TEST(BlockPool, GivesEachBlockToOne) {
+  for (int seed = 0; seed < sized(20, 3); ++seed) {
+    std::mt19937 random(static_cast<unsigned>(seed));
+    BlockCache one, other;
+    Holder first(one, 1), second(other, 2);
+    for (int turn = 0; turn < 100; ++turn) {
+      Holder& holder = random() % 2 == 0 ? first : second;
+      const bool takes = random() % 2 == 0;
+      // Often more than a cache holds.
+      for (unsigned times = random() % 600; times > 0; --times) {
+        if (takes) holder.take(random() % kBlockSizes.size());
+        if (!takes && holder.held() > 0) holder.give(random() % holder.held());
+      }
+    }
+    while (first.held() > 0) first.give(first.held() - 1);
+    while (second.held() > 0) second.give(0);
+  }
+}
+
+// One creates what the other ends: the store gives the first its own blocks back.
+TEST(BlockPool, BlocksComeBackFromAnotherThread) {
+  constexpr int kTimes = 20;
+  constexpr std::size_t kEach = 1000;
+  std::set<void*> seen;
+  std::array<std::atomic<void*>, kEach> passed{};
+  std::atomic<int> round{0};
+  std::thread other([&] {
+    BlockCache cache;
+    for (int n = 1; n <= kTimes; ++n) {
+      while (round.load() != n) std::this_thread::yield();
+      for (auto& block : passed) cache.give(block.load(), 0);
+      round.store(-n);
+    }
+  });
+  {
+    BlockCache cache;
+    for (int n = 1; n <= kTimes; ++n) {
+      for (auto& block : passed) {
+        block.store(cache.take(0));
+        seen.insert(block.load());
+      }
+      round.store(n);
+      while (round.load() != -n) std::this_thread::yield();
+    }
+    other.join();
+  }
+  EXPECT_LT(seen.size(), 3 * kEach);
+}
+
+TEST(BlockPool, ThreadsWithoutACacheTakeAndGive) {
+  std::set<void*> blocks;
+  for (int n = 0; n < 500; ++n) blocks.insert(BlockCache::take_from_store(1));
+  EXPECT_EQ(blocks.size(), 500u);
+  for (void* const block : blocks) BlockCache::give_to_store(block, 1);
+  EXPECT_EQ(blocks.count(BlockCache::take_from_store(1)), 1u);
+}
+
+}  // namespace
+}  // namespace amasia::tasks
