@@ -112,6 +112,13 @@ void spawn(Task* task) {
   worker.scheduler->announce_work(worker);
 }
 
+void offer(Task* task) {
+  Worker& worker = worker_of_task();
+  adopt(worker, task);
+  worker.deque.push(task, true);
+  worker.scheduler->announce_work(worker);
+}
+
 void spawn_at(Task* task, place at) {
   task->place = at.record()->index;
   Worker& worker = worker_of_task();

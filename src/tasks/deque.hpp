@@ -8,6 +8,7 @@
 //   top_       thieves, and the owner      all; only ever grows
 //              for the last element
 //   bottom_    the owner                   all
+//   offered_   the owner                   all; beside bottom_, which they read anyway
 //   array_     the owner, when it grows    all
 //   top_seen_  the owner, from top_        the owner: a look at top_ itself, which thieves write,
 //                                          would miss the cache for each push
@@ -54,9 +55,10 @@ class Deque {
   Deque(const Deque&) = delete;
   Deque& operator=(const Deque&) = delete;
 
-  // The owner. May allocate; nothing is ever dropped.
-  void push(T* element) {
+  // The owner. May allocate; nothing is ever dropped. `offered`: others are to take it soon.
+  void push(T* element, bool offered = false) {
     const std::int64_t bottom = bottom_.load(std::memory_order_relaxed);
+    if (offered) offered_.store(bottom, std::memory_order_relaxed);
     Array* array = array_.load(std::memory_order_relaxed);
     if (bottom - top_seen_ >= array->size) [[unlikely]] {
       top_seen_ = top_.load(std::memory_order_acquire);  // D2; partner: steal()
@@ -151,6 +153,11 @@ class Deque {
     return bottom_.load(std::memory_order_acquire) - top == 1 ? top : -1;
   }
 
+  // Any thread. Whether the last element that was offered had this number. A hint.
+  bool offers(std::int64_t number) const {
+    return offered_.load(std::memory_order_relaxed) == number;
+  }
+
   // Any thread; true at some moment of the call. For others than the owner only a hint.
   bool empty() const {
     return top_.load(std::memory_order_acquire) >= bottom_.load(std::memory_order_acquire);
@@ -199,6 +206,7 @@ class Deque {
   alignas(64) typename Atomics::template Atomic<std::int64_t> top_{0};
   typename Atomics::template Atomic<std::uint32_t> taking_{0};
   alignas(64) typename Atomics::template Atomic<std::int64_t> bottom_{0};
+  typename Atomics::template Atomic<std::int64_t> offered_{-1};
   typename Atomics::template Atomic<Array*> array_{nullptr};
   std::int64_t top_seen_ = 0;                   // the owner's: slots before were free at some time
   std::vector<std::unique_ptr<Array>> arrays_;  // the owner's

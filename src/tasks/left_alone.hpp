@@ -16,12 +16,14 @@ class LeftAlone {
  public:
   // Several round trips of two tasks on one worker; little against what waking a worker takes.
   static constexpr Nanos kMomentNs = 2'000;
+  // One that was made for thieves, half of a loop: shorter loops are over before it is worth it.
+  static constexpr Nanos kOfferedNs = 300;
 
-  // `lone` is what Deque::lone() says now: -1, or which task it is.
-  bool leaves(std::int64_t lone, Nanos now) {
+  // `lone` is what Deque::lone() says now: -1, or which task it is; `offered`: made for thieves.
+  bool leaves(std::int64_t lone, bool offered, Nanos now) {
     if (lone < 0) return false;
     if (std::exchange(task_, lone) != lone) since_ = now;
-    return now - since_ < kMomentNs;
+    return now - since_ < (offered ? kOfferedNs : kMomentNs);
   }
 
  private:

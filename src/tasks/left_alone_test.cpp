@@ -10,26 +10,46 @@ namespace {
 
 TEST(LeftAlone, LeavesATaskForAMomentAndNoLonger) {
   LeftAlone left;
-  EXPECT_TRUE(left.leaves(7, 100));
-  EXPECT_TRUE(left.leaves(7, 100 + LeftAlone::kMomentNs - 1));
-  EXPECT_FALSE(left.leaves(7, 100 + LeftAlone::kMomentNs));
-  EXPECT_FALSE(left.leaves(7, 100 + 50 * LeftAlone::kMomentNs));
+  EXPECT_TRUE(left.leaves(7, false, 100));
+  EXPECT_TRUE(left.leaves(7, false, 100 + LeftAlone::kMomentNs - 1));
+  EXPECT_FALSE(left.leaves(7, false, 100 + LeftAlone::kMomentNs));
+  EXPECT_FALSE(left.leaves(7, false, 100 + 50 * LeftAlone::kMomentNs));
+}
+
+TEST(LeftAlone, LeavesWhatIsOfferedForLess) {
+  LeftAlone left;
+  EXPECT_TRUE(left.leaves(7, true, 100));
+  EXPECT_TRUE(left.leaves(7, true, 100 + LeftAlone::kOfferedNs - 1));
+  EXPECT_FALSE(left.leaves(7, true, 100 + LeftAlone::kOfferedNs));
+  EXPECT_TRUE(left.leaves(8, false, 2 * LeftAlone::kMomentNs));
+}
+
+TEST(LeftAlone, DequesKnowWhatWasOffered) {
+  Deque<int> deque(4);
+  int value = 0;
+  deque.push(&value);
+  EXPECT_FALSE(deque.offers(deque.lone()));
+  deque.push(&value, true);
+  ASSERT_NE(deque.steal(), nullptr);
+  EXPECT_TRUE(deque.offers(deque.lone()));
+  ASSERT_NE(deque.pop(), nullptr);
+  EXPECT_FALSE(deque.offers(deque.lone())) << "there is none";
 }
 
 TEST(LeftAlone, CountsAnewForEachTask) {
   LeftAlone left;
   for (std::int64_t task = 0; task < 5; ++task) {
-    EXPECT_TRUE(left.leaves(task, (task + 1) * LeftAlone::kMomentNs));
+    EXPECT_TRUE(left.leaves(task, false, (task + 1) * LeftAlone::kMomentNs));
   }
 }
 
 TEST(LeftAlone, LeavesNothingWhereThereAreSeveralOrNone) {
   LeftAlone left;
-  EXPECT_FALSE(left.leaves(-1, 0));
-  EXPECT_TRUE(left.leaves(3, 10));
-  EXPECT_FALSE(left.leaves(-1, 20));
+  EXPECT_FALSE(left.leaves(-1, false, 0));
+  EXPECT_TRUE(left.leaves(3, false, 10));
+  EXPECT_FALSE(left.leaves(-1, false, 20));
   // It was there all the time, below others.
-  EXPECT_FALSE(left.leaves(3, 10 + LeftAlone::kMomentNs));
+  EXPECT_FALSE(left.leaves(3, false, 10 + LeftAlone::kMomentNs));
 }
 
 // Numbers of a deque's elements never come again: no task is taken for one that was seen before.

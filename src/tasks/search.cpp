@@ -174,9 +174,11 @@ Task* Scheduler::steal_at(Worker& worker, PlaceRecord& place, bool at_once) {
     Deque<Task>* const deque = place.deques[victim].load(std::memory_order_acquire);
     if (deque == nullptr) continue;
     if (victim == worker.id && contains(place.owners, victim)) continue;
-    if (!at_once && deque == &workers_[victim]->deque &&
-        worker.left_alone[victim].leaves(deque->lone(), os::monotonic_now())) {
-      continue;
+    if (!at_once && deque == &workers_[victim]->deque) {
+      const std::int64_t lone = deque->lone();
+      if (worker.left_alone[victim].leaves(lone, deque->offers(lone), os::monotonic_now())) {
+        continue;
+      }
     }
     const bool of_home = &place == worker.home && deque == &workers_[victim]->deque;
     Task* task = of_home && victim != worker.id ? steal_some(worker, *deque) : nullptr;

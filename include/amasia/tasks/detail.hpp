@@ -83,6 +83,8 @@ AMASIA_TASKS_API void release(void* block, std::size_t size) noexcept;
 
 // The caller runs in a task, or std::logic_error. The task belongs to the caller's finish scope.
 AMASIA_TASKS_API void spawn(Task* task);
+// The same; it was made for others to take.
+AMASIA_TASKS_API void offer(Task* task);
 AMASIA_TASKS_API void spawn_awaiting(AwaitingTask* task);
 // The caller's finish scope is that of run() itself.
 AMASIA_TASKS_API void enter_run();

@@ -62,7 +62,8 @@ void run_tiles(const Loop& loop, std::ptrdiff_t first, std::ptrdiff_t last) {
   while (first < last) {
     if (last - first > 1 && wants_tasks()) {
       const std::ptrdiff_t middle = first + (last - first) / 2;
-      async([loop, middle, last] { run_tiles(loop, middle, last); });
+      auto half = [loop, middle, last] { run_tiles(loop, middle, last); };
+      offer(ClosureTask<decltype(half)>::make(std::move(half)));
       last = middle;
     } else {
       if (stop_requested()) return;
