@@ -29,6 +29,7 @@ struct Program {
     double settled_stall = 0;  // in each shared execution, all of the work
     std::vector<std::size_t> reads, writes;
     std::size_t place = 0;  // in the program: several of these may be executions of one
+    SharingModel::Rule rule = SharingModel::Rule::kPrediction;
   };
   static constexpr unsigned kParts = 1u << 31;
 
@@ -49,7 +50,7 @@ struct Program {
   void add_models() {
     for (const Region& region : regions) {
       while (models.size() <= region.place) {
-        models.emplace_back(std::vector<double>(speeds.size(), 1.0));
+        models.emplace_back(std::vector<double>(speeds.size(), 1.0), region.rule);
         models.back().allow_elsewhere();
       }
     }
@@ -170,6 +171,23 @@ TEST(CommonNode, LeavesThemWhereTheOriginIsAsFast) {
   for (int i = 0; i < 1000; ++i) program.round();
   EXPECT_EQ(common.state(), CommonNode::State::kApart);
   EXPECT_EQ(common.members(), 0u);
+}
+
+// What the others wait for on the origin, since one of them spreads the data, they would wait for
+// on another node, too.
+TEST(CommonNode, LeavesWhatWaitsForDataWhereTheOriginIsAsFast) {
+  Program program;
+  program.speeds = {1, 1};
+  program.arrays = {{2 * kMs}, {2 * kMs}};
+  program.regions = {{3 * kMs, 0, {0}, {1}, 0, SharingModel::Rule::kAlways},
+                     {1 * kMs, 8 * kMs, {1}, {0}, 1},
+                     {3 * kMs, 8 * kMs, {0}, {1}, 2}};
+  CommonNode common(2);
+  program.begin(&common);
+  for (int i = 0; i < 2000; ++i) {
+    program.round();
+    ASSERT_NE(common.state(), CommonNode::State::kTogether) << "round " << i;
+  }
 }
 
 TEST(CommonNode, ComesBackFromWhereSerialCodeWantsTheData) {

@@ -125,9 +125,14 @@ double SharingModel::promise(std::size_t node, double here) const {
   AMASIA_CHECK(node < node_count_, "it is one of the job's nodes");
   if (here <= 0) here = findings_.alone;
   if (node == 0) return here;
-  const double measured = alone_on(std::span(single_).first(node_count_), node, misses_per_kilo());
-  if (measured <= 0 || here <= 0 || single_[node].throughput <= 0) return measured;
-  return std::min(measured, here * single_[0].throughput / single_[node].throughput);
+  const auto nodes = std::span(single_).first(node_count_);
+  double there = alone_on(nodes, node, misses_per_kilo());
+  const double origin = alone_on(nodes, 0, misses_per_kilo());
+  // Both tell of computing only. What is waited for here, since others have the data, is waited for
+  // there, too, as far as anybody knows.
+  if (there > 0 && origin > 0 && here > 0) there = here * there / origin;
+  if (there <= 0 || here <= 0 || single_[node].throughput <= 0) return there;
+  return std::min(there, here * single_[0].throughput / single_[node].throughput);
 }
 
 void SharingModel::gather_to(std::size_t node) {
