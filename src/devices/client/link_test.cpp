@@ -14,6 +14,9 @@
 namespace amasia::devices {
 namespace {
 
+// What has not come by then does not come: the test fails instead of waiting.
+constexpr Nanos kPatience = 10 * base::kSecond;
+
 class LinkTest : public testing::Test {
  protected:
   void SetUp() override {
@@ -39,11 +42,11 @@ class LinkTest : public testing::Test {
 
  private:
   static void welcome_one(int listening, int memory) {
-    os::wait_readable(&listening, 1, -1);
+    ASSERT_NE(os::wait_readable(&listening, 1, kPatience), 0u) << "nobody connects";
     auto connection = os::accept_connection(listening);
     ASSERT_TRUE(connection.ok()) << connection.error().message;
     const int number = connection.value().get();
-    os::wait_readable(&number, 1, -1);
+    ASSERT_NE(os::wait_readable(&number, 1, kPatience), 0u) << "nobody says hello";
     HelloPacket hello;
     auto got = os::receive_packet(number, std::as_writable_bytes(std::span(&hello, 1)));
     ASSERT_TRUE(got.ok() && hello.magic == kProtocolMagic);
