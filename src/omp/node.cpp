@@ -23,6 +23,7 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
     : fabric_(fabric),
       services_(services),
       settings_(std::move(settings)),
+      thread_values_(services.thread_blocks()),
       team_(*this),
       board_(board),
       bell_(board != nullptr ? board->bell() : own_bell_),
@@ -83,6 +84,13 @@ void Node::on_message(const fabric::Incoming& message) {
     case kAnswerMessage:
     case kTakenMessage:
       good = on_single(message);
+      break;
+    case kAskValuesMessage:
+      good = message.from == base::kOrigin && mailbox_.put_ask(message.body);
+      break;
+    case kValuesMessage:
+      good = message.body.size() == sizeof(ValuesHead) + thread_values_.size() &&
+             mailbox_.put_values(message.body);
       break;
     case kCancelMessage:
       good = on_cancel(message);

@@ -36,6 +36,8 @@
 #include "omp/services.hpp"
 #include "omp/team/affinity_format.hpp"
 #include "omp/team/team.hpp"
+#include "omp/thread_locals/thread_homes.hpp"
+#include "omp/thread_locals/thread_values.hpp"
 #include "omp/wait_scope.hpp"
 #include "os/os.hpp"
 
@@ -138,6 +140,11 @@ class Node final : public fabric::Handler {
   RegionPlan plan_region(const RegionRequest& request);
   void run_region(const RegionRequest& request, const RegionPlan& plan);
   void finish_single(const RegionPlan& plan);
+  // What the program's threads keep in thread-local variables. Threads of a region that
+  // keeps_values enter it, be it shared or not.
+  ThreadValues& thread_values() { return thread_values_; }
+  // Outside of regions, on the origin: the next runtime's idle threads may be about to end.
+  void pack_thread_values();
 
   // On the nodes other than the origin, on their main thread (native stack): takes part in regions
   // until the origin calls shutdown(). Sleeps when there is nothing to do.
@@ -218,6 +225,15 @@ class Node final : public fabric::Handler {
   void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
   void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
   void charge_stall(Nanos& seen);
+  // The thread-local variables of a region's threads are brought to where these are to run. Between
+  // regions of the team, by the thread that forks them; native stack.
+  void bring_values(std::span<const NodeShare> shares);
+  void bring_values_home(std::uint32_t threads, RegionPlan& plan);
+  void ask_for_values(std::span<const ThreadHomes::Move> moves);
+  void send_values(NodeId to, std::uint32_t thread, const ThreadValues::Packed& values);
+  void answer_ask();
+  void take_values(const NodeShare& own, std::uint32_t count);
+  bool owns_values();
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals);
   void heed_loops(RegionRecord& record);
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
@@ -249,6 +265,11 @@ class Node final : public fabric::Handler {
   Doacross* doacross_ = nullptr;
   std::optional<machine::Calibration> calibration_;  // written before main only
   AffinityFormat affinity_format_;
+  ThreadValues thread_values_;
+  ThreadHomes thread_homes_;                      // on the origin
+  std::array<std::uint32_t, base::kMaxNodes> values_sent_{};  // before the region that begins
+  // The thread pointer of the first thread that forked: others' teams are not the same threads.
+  std::atomic<std::uintptr_t> values_owner_{0};
   Team team_;
   Mailbox mailbox_;
 

@@ -10,6 +10,7 @@
 
 #include "base/base.hpp"
 #include "omp/launch/stack_pool.hpp"
+#include "omp/thread_locals/thread_values.hpp"
 
 namespace amasia::omp {
 
@@ -46,6 +47,10 @@ class Services {
   virtual bool is_thread_local(const void* address) const;
   // Whether the program may have thread-local variables at all. Any thread, some 100 ns.
   virtual bool has_thread_locals() const { return true; }
+  // What its threads keep in them. The kind may become kBound, where a library is opened late; the
+  // blocks stay. Any thread, some 100 ns.
+  virtual ThreadLocals::Kind kind_of_thread_locals() const { return ThreadLocals::Kind::kBound; }
+  virtual std::span<const ThreadBlock> thread_blocks() const { return {}; }
   // Whether this code is loaded on every node: false for libraries that the program opened late.
   virtual bool code_is_everywhere(const void* code) const {
     (void)code;

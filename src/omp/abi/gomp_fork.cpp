@@ -10,6 +10,7 @@
 
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/abi/openmp_runtime.hpp"
 #include "omp/native.hpp"
 #include "omp/region/outlined_code.hpp"
 
@@ -27,11 +28,12 @@ struct PassedDown {
   Node* emulated_node;
   const ThreadFrame* outer;
   bool shows_affinity;
+  Node* keeps_values;  // whose thread_values() they enter; nullptr: none
   RegionStack stack;
 };
 
-PassedDown pass_down(Outline function, void* data, bool shows_affinity = false) {
-  return {nullptr, function, data, thread_context.node, outer_frame(), shows_affinity, {}};
+PassedDown pass_down(Outline function, void* data) {
+  return {nullptr, function, data, thread_context.node, outer_frame(), false, nullptr, {}};
 }
 
 // libgomp shows no team of one thread.
@@ -44,6 +46,9 @@ void local_entry(void* passed) {
   const PassedDown fork = *static_cast<const PassedDown*>(passed);
   enter_local_team(fork.emulated_node, fork.outer);
   if (fork.shows_affinity) show_affinity();
+  if (fork.keeps_values != nullptr) {
+    fork.keeps_values->thread_values().enter(OpenMpRuntime::thread_number());
+  }
   fork.stack.call([&fork] { fork.function(fork.data); });
 }
 
@@ -128,7 +133,9 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   }
   {
     const PlaceScope scope;
-    PassedDown passed = pass_down(function, data, request.shows_affinity);
+    PassedDown passed = pass_down(function, data);
+    passed.shows_affinity = request.shows_affinity;
+    passed.keeps_values = plan.keeps_values ? &node : nullptr;
     on_native_stack([&] { fork_here(&passed, plan.threads); });
   }
   node.finish_single(plan);
@@ -190,6 +197,7 @@ void start_old(Outline function, void* data, unsigned threads, ForkHere fork_her
   OldRegion& region = *old_regions.back();
   region.plan = node.plan_region(request);
   region.passed.shows_affinity = is_to_be_shown(request, region.plan);
+  region.passed.keeps_values = region.plan.keeps_values ? &node : nullptr;
   fork_here(&region.passed, region.plan.threads);
   enter_serialized();
   if (region.passed.shows_affinity) show_affinity();

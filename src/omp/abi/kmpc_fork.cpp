@@ -40,19 +40,23 @@ struct PassedDown {
   std::int64_t word_count;
   void* const* words;
   bool shows_affinity;
+  Node* keeps_values;  // whose thread_values() they enter; nullptr: none
   RegionStack stack;
 };
 
 void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* fork) {
   enter_local_team(fork->emulated_node, fork->outer);
   if (fork->shows_affinity) show_affinity();
+  if (fork->keeps_values != nullptr) {
+    fork->keeps_values->thread_values().enter(static_cast<std::uint32_t>(*bound_id));
+  }
   fork->stack.call([&] {
     amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
   });
 }
 
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
-               bool shows_affinity = false) {
+               bool shows_affinity = false, Node* keeps_values = nullptr) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node,
                           outer_frame(),
@@ -60,6 +64,7 @@ void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const>
                           static_cast<std::int64_t>(words.size()),
                           words.data(),
                           shows_affinity,
+                          keeps_values,
                           {}};
   thread_context.in_fork = true;
   on_native_stack([&] { fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed); });
@@ -127,7 +132,8 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
     return;
   }
   push_clauses(place, plan.threads, request.proc_bind);
-  pass_down(real, place, function, words, request.shows_affinity);
+  pass_down(real, place, function, words, request.shows_affinity,
+            plan.keeps_values ? node : nullptr);
   node->finish_single(plan);
 }
 

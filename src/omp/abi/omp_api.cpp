@@ -171,6 +171,19 @@ AMASIA_ENTRY void omp_set_dynamic(std::int32_t on) { set_dynamic(on); }
 AMASIA_ENTRY void omp_set_dynamic_(const std::int32_t* on) { set_dynamic(*on); }
 AMASIA_ENTRY void omp_set_dynamic_8_(const std::int64_t* on) { set_dynamic(*on != 0 ? 1 : 0); }
 
+// The next runtime may end its idle threads.
+#define AMASIA_PAUSE(NAME, PARAMETERS, ...)                             \
+  AMASIA_ENTRY std::int32_t NAME PARAMETERS {                           \
+    static constinit Real<std::int32_t PARAMETERS> real{#NAME};         \
+    if (Node* const node = current_node()) node->pack_thread_values();  \
+    return real(__VA_ARGS__);                                           \
+  }
+AMASIA_PAUSE(omp_pause_resource, (std::int32_t kind, std::int32_t device), kind, device)
+AMASIA_PAUSE(omp_pause_resource_, (const std::int32_t* kind, const std::int32_t* device), kind,
+             device)
+AMASIA_PAUSE(omp_pause_resource_all, (std::int32_t kind), kind)
+AMASIA_PAUSE(omp_pause_resource_all_, (const std::int32_t* kind), kind)
+
 AMASIA_ENTRY std::uintptr_t omp_init_allocator(std::uintptr_t space, std::int32_t count,
                                                const void* traits) {
   static constinit Real<std::uintptr_t(std::uintptr_t, std::int32_t, const void*)> real{

@@ -18,8 +18,10 @@ class OpenMpRuntime : public LocalRuntime {
   std::uint32_t active_level() final;
   void set_dynamic(bool on) final;
 
- protected:
+  // The calling thread's in its node team.
   static std::uint32_t thread_number();
+
+ protected:
   static std::uint32_t team_size();
 };
 

@@ -18,6 +18,7 @@
 #include "omp/abi/runtimes.hpp"
 #include "omp/launch/image.hpp"
 #include "omp/launch/main_stack.hpp"
+#include "omp/launch/program_thread_locals.hpp"
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
 #include "omp/region/region_statistics.hpp"
@@ -56,25 +57,6 @@ std::string_view text_of_bytes(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Whether threads of the program keep variables of their own, which they find again in a later
-// region only if its team has the same threads. The languages' own libraries do not count: what
-// they keep means nothing from one region to the next.
-bool objects_have_thread_locals(const ObjectTable& objects) {
-  constexpr std::array kLanguages = {"/libstdc++.so", "/libgfortran.so", "/libquadmath.so",
-                                     "/libgcc_s.so"};
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const LoadedObject& object = objects[i];
-    const auto is_its = [&object](const char* name) {
-      return std::strstr(object.path, name) != nullptr;
-    };
-    if (object.role != ObjectRole::kProgram || std::ranges::any_of(kLanguages, is_its)) continue;
-    for (std::uint16_t h = 0; h < object.header_count; ++h) {
-      if (object.headers[h].p_type == PT_TLS && object.headers[h].p_memsz > 0) return true;
-    }
-  }
-  return false;
-}
-
 // The user has said how many threads there are to be.
 bool environment_fixes_teams() {
   if (std::getenv("OMP_NUM_THREADS") != nullptr) return true;
@@ -87,7 +69,7 @@ bool environment_fixes_teams() {
 NodeProcess::NodeProcess(Process& owner)
     : process_(owner),
       origin_(owner.space.self() == base::kOrigin),
-      program_has_thread_locals_(objects_have_thread_locals(owner.objects)),
+      thread_locals_(thread_locals_of(owner.objects)),
       team_stacks_(pointer(plan_stacks(owner.space.stacks(owner.space.self())).teams.begin),
                    plan_stacks(owner.space.stacks(owner.space.self())).teams.size(),
                    managed_stack_size(true)) {}
@@ -201,7 +183,9 @@ void NodeProcess::make_node() {
   locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst, LockService::origin_is_home,
                                          node_->settings().watchdog);
   set_runtimes(*node_);
-  if (environment_fixes_teams() || program_has_thread_locals_) node_->fix_team_size();
+  if (environment_fixes_teams() || thread_locals_.kind != ThreadLocals::Kind::kNone) {
+    node_->fix_team_size();
+  }
   node_->set_work_sharing(sharing_.get());
   node_->set_turns(turns_.get());
   node_->set_doacross(doacross_.get());
@@ -431,7 +415,12 @@ const std::byte* NodeProcess::readable_end(const void* address) const {
 }
 
 bool NodeProcess::has_thread_locals() const {
-  return program_has_thread_locals_ || process_.objects.late_library() != nullptr;
+  return kind_of_thread_locals() != ThreadLocals::Kind::kNone;
+}
+
+ThreadLocals::Kind NodeProcess::kind_of_thread_locals() const {
+  return process_.objects.late_library() != nullptr ? ThreadLocals::Kind::kBound
+                                                    : thread_locals_.kind;
 }
 
 bool NodeProcess::code_is_everywhere(const void* code) const {

@@ -92,6 +92,8 @@ class NodeProcess final : public Services,
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
   const std::byte* readable_end(const void* address) const override;
   bool has_thread_locals() const override;
+  ThreadLocals::Kind kind_of_thread_locals() const override;
+  std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override { adopt_locale(); }
   bool flush_output() override;
@@ -137,7 +139,7 @@ class NodeProcess final : public Services,
 
   Process& process_;
   const bool origin_;
-  const bool program_has_thread_locals_;
+  const ThreadLocals thread_locals_;
   StackPool team_stacks_;
   std::unique_ptr<fabric::Bootstrap> bootstrap_;
   std::unique_ptr<fabric::Fabric> fabric_;

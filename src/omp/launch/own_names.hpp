@@ -4,15 +4,9 @@
 // library, which the program never meant to call it. Here these are bound to the C library again.
 #pragma once
 
-#include <string_view>
-#include <vector>
-
 #include "omp/launch/objects.hpp"
 
 namespace amasia::omp {
-
-// Functions that the object defines for others, by name. Only its dynamic symbols are looked at.
-std::vector<std::string_view> exported_functions(const LoadedObject& object);
 
 // Binds calls of runtime objects, but for OpenMP runtimes (which the program's functions serve
 // without Amasia, too) and the allocator's functions (which are the process's), to the C library's

@@ -80,6 +80,29 @@ bool Mailbox::put_consumed(std::span<const std::byte> body) {
   return true;
 }
 
+bool Mailbox::put_ask(std::span<const std::byte> body) {
+  AskValuesHead head;
+  if (!read_head(body, head) || head.count == 0 || head.count > kMaxThreadsAsked) return false;
+  if (body.size() != sizeof head + head.count * sizeof(std::uint32_t)) return false;
+  if (ask_there_.load(std::memory_order_acquire)) return false;  // M4
+  asked_.resize(head.count);
+  std::memcpy(asked_.data(), body.data() + sizeof head, body.size() - sizeof head);
+  ask_there_.store(true, std::memory_order_release);  // partner: has_ask
+  return true;
+}
+
+bool Mailbox::put_values(std::span<const std::byte> body) {
+  ValuesHead head;
+  if (!read_head(body, head) || head.thread_pointer == 0) return false;
+  // M4: the reader has dropped those before.
+  const std::uint32_t there = values_there_.load(std::memory_order_acquire);
+  if (there == kMaxThreadsAsked) return false;
+  if (values_.size() <= there) values_.resize(there + 1);
+  values_[there].assign(body.begin(), body.end());
+  values_there_.store(there + 1, std::memory_order_release);  // partner: values_there
+  return true;
+}
+
 bool Mailbox::has_signal(std::uint32_t region, std::uint32_t generation,
                          std::uint32_t round) const {
   return signals_[generation % 2][round].key.load(std::memory_order_acquire) ==

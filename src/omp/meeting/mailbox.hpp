@@ -8,6 +8,8 @@
 //  M1 signal: a sender can be at most one meeting ahead, so two slots a round suffice;
 //  M2 reduction: its sender waits until the origin has consumed it;
 //  M3 region: the origin sends the next one after this node has joined.
+//  M4 values: between regions only; the origin takes what it has asked for before it asks again,
+//     and a node what has come for a region before that begins.
 #pragma once
 
 #include <array>
@@ -36,6 +38,8 @@ class Mailbox {
   bool put_signal(std::span<const std::byte> body);
   bool put_reduction(std::span<const std::byte> body);
   bool put_consumed(std::span<const std::byte> body);
+  bool put_ask(std::span<const std::byte> body);
+  bool put_values(std::span<const std::byte> body);
   // Whether its parts are as long as its head says.
   static bool is_well_formed_reduction(std::span<const std::byte> body);
   void put_serve_end() { serve_end_.store(true, std::memory_order_release); }
@@ -54,6 +58,16 @@ class Mailbox {
   // The message of `rank`, 64-byte aligned storage; valid until its sender is let go.
   std::span<const std::byte> reduction(std::uint32_t rank) const;
   bool has_consumed(std::uint32_t region, std::uint32_t number) const;
+
+  // Whether the origin asks for variables of threads; whose, until drop_ask().
+  bool has_ask() const { return ask_there_.load(std::memory_order_acquire); }
+  std::span<const std::uint32_t> threads_asked() const { return asked_; }
+  void drop_ask() { ask_there_.store(false, std::memory_order_release); }
+  // Messages with variables that have come; each is a ValuesHead and what follows it, until
+  // drop_values().
+  std::uint32_t values_there() const { return values_there_.load(std::memory_order_acquire); }
+  std::span<const std::byte> values(std::uint32_t index) const { return values_[index]; }
+  void drop_values() { values_there_.store(0, std::memory_order_release); }
 
   // Origin: begin to count joins of a region, before its messages go out.
   void expect_joins(std::uint32_t region);
@@ -77,6 +91,10 @@ class Mailbox {
   std::array<std::array<Signal, kMaxRounds>, 2> signals_;
   std::array<Arrived, base::kMaxNodes> reductions_;
   std::atomic<std::uint64_t> consumed_{0};
+  std::atomic<bool> ask_there_{false};
+  std::vector<std::uint32_t> asked_;
+  std::atomic<std::uint32_t> values_there_{0};
+  std::vector<std::vector<std::byte>> values_;  // kept for their memory
   std::atomic<std::uint32_t> join_region_{0};
   std::atomic<std::uint32_t> joined_{0};
   // Written by the handler before joined_, read when all have come.

@@ -102,5 +102,35 @@ TEST(Mailbox, CountsTheJoinsOfTheRegionThatIsAwaited) {
   EXPECT_EQ(mailbox.joined(), 0u);
 }
 
+TEST(Mailbox, TakesOneAskAtATime) {
+  Mailbox mailbox;
+  const AskValuesHead head{2, 0};
+  EXPECT_FALSE(mailbox.put_ask({}));
+  EXPECT_FALSE(mailbox.put_ask(message(head, 4)));
+  EXPECT_FALSE(mailbox.put_ask(message(AskValuesHead{0, 0}, 0)));
+  EXPECT_FALSE(mailbox.put_ask(message(AskValuesHead{kMaxThreadsAsked + 1, 0}, 8)));
+  EXPECT_FALSE(mailbox.has_ask());
+  EXPECT_TRUE(mailbox.put_ask(message(head, 8)));
+  EXPECT_TRUE(mailbox.has_ask());
+  EXPECT_EQ(mailbox.threads_asked().size(), 2u);
+  EXPECT_FALSE(mailbox.put_ask(message(head, 8)));  // M4
+  mailbox.drop_ask();
+  EXPECT_TRUE(mailbox.put_ask(message(head, 8)));
+}
+
+TEST(Mailbox, GathersValuesUntilTheyAreTaken) {
+  Mailbox mailbox;
+  EXPECT_FALSE(mailbox.put_values({}));
+  EXPECT_FALSE(mailbox.put_values(message(ValuesHead{1, 0, 0}, 8))) << "nobody's";
+  for (std::uint32_t round = 0; round < 2; ++round) {
+    for (std::uint32_t thread = 0; thread < 3; ++thread) {
+      EXPECT_EQ(mailbox.values_there(), thread);
+      EXPECT_TRUE(mailbox.put_values(message(ValuesHead{thread, 0, 64}, 8 + round)));
+    }
+    EXPECT_EQ(mailbox.values(2).size(), sizeof(ValuesHead) + 8 + round);
+    mailbox.drop_values();
+  }
+}
+
 }  // namespace
 }  // namespace amasia::omp

@@ -22,6 +22,8 @@ inline constexpr fabric::MessageType kClaimMessage = 0x206;      // participant 
 inline constexpr fabric::MessageType kAnswerMessage = 0x207;     // origin -> participant
 inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> participants
 inline constexpr fabric::MessageType kCancelMessage = 0x209;     // participant -> all others
+inline constexpr fabric::MessageType kAskValuesMessage = 0x20a;  // origin -> participant
+inline constexpr fabric::MessageType kValuesMessage = 0x20b;     // either way
 
 // Followed by `share_count` WireShare, `word_count` words, `format_size` bytes of the affinity
 // format (0: the program has set none) and `extra_size` bytes.
@@ -37,7 +39,7 @@ struct RegionHead {
   std::uint32_t counts;  // 1: leaders read their counters (leader_counters.hpp)
   std::uint32_t format_size;
   std::uint32_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
-  std::uint32_t reserved;
+  std::uint32_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);
@@ -46,7 +48,7 @@ struct WireShare {
   std::uint32_t node;
   std::uint32_t threads;
   std::uint32_t speed;
-  std::uint32_t reserved;
+  std::uint32_t values;  // so many kValuesMessage go to this node first
 };
 
 struct JoinedBody {
@@ -87,6 +89,21 @@ struct SingleBody {
   std::uint64_t number;
   std::uint32_t granted;
   std::uint32_t reserved;
+};
+
+// Asks for the thread-local variables of threads that have run on the node: followed by `count`
+// numbers of threads, 32 bits each. It answers with a kValuesMessage for each, in this order.
+struct AskValuesHead {
+  std::uint32_t count;
+  std::uint32_t reserved;
+};
+inline constexpr std::uint32_t kMaxThreadsAsked = 1 << 16;
+
+// Followed by the packed variables of a thread; `thread_pointer` is that of their last place.
+struct ValuesHead {
+  std::uint32_t thread;
+  std::uint32_t reserved;
+  std::uint64_t thread_pointer;
 };
 
 // See cancellation.hpp.

@@ -49,7 +49,9 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (threads <= settings_.capacity[0] || node_count() == 1) return SingleReason::kFitsOneNode;
   // A region that shares a thread-local variable stays here, and with it what its threads then have
   // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
-  if (copyin_met_.load(std::memory_order_relaxed)) return SingleReason::kAfterCopyin;
+  if (keeps_placement() && copyin_met_.load(std::memory_order_relaxed)) {
+    return SingleReason::kAfterCopyin;
+  }
   LocalRuntime& local = runtime(request.abi);
   if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
   if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
@@ -110,7 +112,10 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   if (plan.reason == SingleReason::kThreadLocal) {
     copyin_met_.store(true, std::memory_order_relaxed);
   }
-  if (plan.reason != SingleReason::kNone) return plan;
+  if (plan.reason != SingleReason::kNone) {
+    bring_values_home(threads, plan);
+    return plan;
+  }
   // Acquire and release: one region after the other uses the team. Partner: run_region.
   if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
     plan.reason = SingleReason::kConcurrent;
@@ -118,7 +123,9 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   }
   if (!decide_shares(request, threads, plan)) {
     region_busy_.store(false, std::memory_order_release);
+    bring_values_home(threads, plan);
   }
+  plan.keeps_values = plan.keeps_values || (plan.global() && owns_values());
   return plan;
 }
 
@@ -128,10 +135,13 @@ bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) co
          team_is_fixed_.load(std::memory_order_relaxed);
 }
 
-// Whether threads may find variables of their own again in the next region, so that each has to
-// stay on its node: once one region is shared all are, by the same numbers of threads. A node can
-// still be spared its part of the loops, where those ask for their bounds.
-bool Node::keeps_placement() const { return services_.has_thread_locals(); }
+// Whether threads may find variables of their own again in the next region, which cannot follow
+// them, so that each has to stay on its node: once one region is shared all are, by the same
+// numbers of threads. A node can still be spared its part of the loops, where those ask for their
+// bounds.
+bool Node::keeps_placement() const {
+  return services_.kind_of_thread_locals() == ThreadLocals::Kind::kBound;
+}
 
 // By the thread whose region it is. False: the region is to stay.
 bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan) {

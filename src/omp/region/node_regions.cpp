@@ -86,13 +86,16 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.proc_bind = request.proc_bind;
   head.counts = plan.counts ? 1 : 0;
   head.shows_affinity = request.shows_affinity ? 1 : 0;
+  head.keeps_values = plan.keeps_values ? 1 : 0;
+  if (plan.keeps_values) bring_values(plan.shares);
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
   head.format_size = static_cast<std::uint32_t>(format.size());
   std::vector<std::byte>& tail = message_;
   tail.clear();
   for (const NodeShare& share : plan.shares) {
-    const WireShare wire{share.node.value, share.threads, share.speed, 0};
+    const WireShare wire{share.node.value, share.threads, share.speed,
+                         plan.keeps_values ? values_sent_[share.node.value] : 0};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
   append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
@@ -109,6 +112,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .proc_bind = request.proc_bind,
                .mend_dynamic = icvs.dynamic != 0,
                .shows_affinity = request.shows_affinity,
+               .keeps_values = plan.keeps_values,
                .extra = request.extra,
                .book = plan.record->book.get(),
                .counts = plan.counts});
@@ -174,8 +178,15 @@ void Node::serve() {
   thread_context.node = this;
   for (;;) {
     wait_until(
-        [&] { return mailbox_.has_region() || region_is_posted() || mailbox_.has_serve_end(); },
+        [&] {
+          return mailbox_.has_region() || region_is_posted() || mailbox_.has_ask() ||
+                 mailbox_.has_serve_end();
+        },
         settings_.spin_between_regions, nullptr);
+    if (mailbox_.has_ask()) {
+      answer_ask();
+      continue;
+    }
     if (region_is_posted() && !mailbox_.put_region(board_->region_message())) {
       services_.abort_job(
           fmt::format("the origin has posted a malformed region to node {}", self().value));
@@ -196,8 +207,10 @@ void Node::serve_region() {
   std::vector<NodeShare>& shares = told_shares_;
   shares.resize(head.share_count);
   std::uint32_t offset = 0;
+  std::uint32_t values = 0;
   for (NodeShare& share : shares) {
     const auto wire = reader.take<WireShare>();
+    if (wire.node == self().value) values = wire.values;
     share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset,
              wire.speed};
     offset += wire.threads;
@@ -207,6 +220,7 @@ void Node::serve_region() {
   std::vector<void*>& words = told_words_;
   words.resize(head.word_count);
   for (void*& word : words) word = reader.take<void*>();
+  if (thread_values_.any()) take_values(*own, values);
   LocalRuntime& local = runtime(static_cast<Abi>(head.abi));
   Icvs icvs = head.icvs;
   icvs.dynamic = 0;
@@ -226,6 +240,7 @@ void Node::serve_region() {
                .proc_bind = head.proc_bind,
                .mend_dynamic = head.icvs.dynamic != 0,
                .shows_affinity = head.shows_affinity != 0,
+               .keeps_values = head.keeps_values != 0,
                .extra = reader.rest(),
                .counts = head.counts != 0});
   services_.enter_place(team_.place());

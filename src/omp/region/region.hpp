@@ -156,6 +156,7 @@ struct RegionPlan {
   std::span<const NodeShare> shares;  // the node's; as they are until the region has ended
   bool alone = false;  // only the origin has a part in its loops
   bool counts = false;  // leaders read their counters
+  bool keeps_values = false;  // its threads enter Node::thread_values()
   RegionRecord* record = nullptr;
   Nanos started = 0;
 

@@ -138,6 +138,7 @@ class Team {
     std::int32_t proc_bind = 0;
     bool mend_dynamic = false;  // the forking thread had dyn-var on: each implicit task gets it
     bool shows_affinity = false;  // each thread first shows what it is
+    bool keeps_values = false;    // each thread first enters Node::thread_values()
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
@@ -192,6 +193,7 @@ class Team {
   std::int32_t proc_bind_ = 0;
   bool mend_dynamic_ = false;
   bool shows_affinity_ = false;
+  bool keeps_values_ = false;
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
   bool counts_ = false;

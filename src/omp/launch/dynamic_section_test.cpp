@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/launch/own_names.hpp"
+#include "omp/launch/dynamic_section.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace amasia::omp {
 namespace {
 
-TEST(OwnNames, AreTheFunctionsThatAnObjectDefinesForOthers) {
+TEST(DynamicSection, TellsTheFunctionsThatAnObjectDefinesForOthers) {
   const auto objects = std::make_unique<ObjectTable>();
   ASSERT_TRUE(objects->scan(reinterpret_cast<const void*>(&exported_functions)));
   std::size_t libraries = 0;
@@ -23,6 +23,9 @@ TEST(OwnNames, AreTheFunctionsThatAnObjectDefinesForOthers) {
     }
     EXPECT_EQ(std::ranges::count(names, "stdout"), 0) << "data";
     EXPECT_EQ(std::ranges::count(names, "__tls_get_addr"), 0) << "what it takes from others";
+    const auto taken = imported_names(object);
+    EXPECT_GE(std::ranges::count(taken, "__tls_get_addr"), 1);
+    EXPECT_EQ(std::ranges::count(taken, "qsort"), 0) << "its own";
     EXPECT_TRUE(objects->is_of_c_library(reinterpret_cast<const void*>(object.begin)));
   }
   EXPECT_EQ(libraries, 1u);

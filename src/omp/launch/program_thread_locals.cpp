@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/launch/program_thread_locals.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+
+#include "omp/launch/dynamic_section.hpp"
+
+namespace amasia::omp {
+namespace {
+
+bool is_of_a_language(const LoadedObject& object) {
+  constexpr std::array kLanguages = {"/libstdc++.so", "/libgfortran.so", "/libquadmath.so",
+                                     "/libgcc_s.so"};
+  return std::ranges::any_of(kLanguages, [&object](const char* name) {
+    return std::strstr(object.path, name) != nullptr;
+  });
+}
+
+Bytes thread_local_size(const LoadedObject& object) {
+  for (std::uint16_t i = 0; i < object.header_count; ++i) {
+    if (object.headers[i].p_type == PT_TLS) return object.headers[i].p_memsz;
+  }
+  return 0;
+}
+
+bool any_starts_with(std::span<const std::string_view> names,
+                     std::initializer_list<std::string_view> beginnings) {
+  return std::ranges::any_of(names, [beginnings](std::string_view name) {
+    return std::ranges::any_of(beginnings,
+                               [name](std::string_view begin) { return name.starts_with(begin); });
+  });
+}
+
+bool runtime_keeps_some(std::span<const std::string_view> imports) {
+  return any_starts_with(imports, {"__kmpc_threadprivate"});
+}
+
+bool can_be_packed(std::span<const std::string_view> imports) {
+  return any_starts_with(imports, {"GOMP_", "__kmpc_", "omp_"}) &&
+         !any_starts_with(imports, {"__cxa_thread_atexit"});
+}
+
+struct BlockSearch {
+  const LoadedObject* object;
+  const void* data = nullptr;  // the calling thread's block
+};
+
+int find_block(dl_phdr_info* info, std::size_t, void* argument) {
+  auto& search = *static_cast<BlockSearch*>(argument);
+  if (info->dlpi_phdr != search.object->headers) return 0;
+  search.data = info->dlpi_tls_data;
+  return 1;
+}
+
+std::optional<ThreadBlock> block_of(const LoadedObject& object) {
+  BlockSearch search{&object};
+  dl_iterate_phdr(find_block, &search);
+  if (search.data == nullptr) return std::nullopt;
+  const auto* const thread = static_cast<const std::byte*>(__builtin_thread_pointer());
+  return ThreadBlock{static_cast<const std::byte*>(search.data) - thread,
+                     thread_local_size(object)};
+}
+
+}  // namespace
+
+ThreadLocals thread_locals_of(const ObjectTable& objects) {
+  ThreadLocals found{ThreadLocals::Kind::kNone, {}};
+  const ThreadLocals bound{ThreadLocals::Kind::kBound, {}};
+  Bytes size = 0;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const LoadedObject& object = objects[i];
+    if (object.role != ObjectRole::kProgram || is_of_a_language(object)) continue;
+    const std::vector<std::string_view> imports = imported_names(object);
+    if (runtime_keeps_some(imports)) return bound;
+    if (thread_local_size(object) == 0) continue;
+    const std::optional<ThreadBlock> block = block_of(object);
+    if (!can_be_packed(imports) || !block.has_value()) return bound;
+    size += block->size;
+    found.kind = ThreadLocals::Kind::kMovable;
+    found.blocks.push_back(*block);
+  }
+  return size <= kMaxThreadValues ? found : bound;
+}
+
+}  // namespace amasia::omp

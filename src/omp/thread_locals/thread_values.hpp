@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the program's threads keep in thread-local variables from one region to the next, and how it
+// is packed, so that it can follow them to another node.
+//
+// A thread of a team finds its threadprivate variables again in the next team of the same size
+// (OpenMP 5.2, 5.2), whichever node executes that thread then. The linker keeps them in blocks at
+// distances from the thread pointer that are the same for all threads on all nodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/base.hpp"
+
+namespace amasia::omp {
+
+// The variables of one object of the program: [offset, offset + size) from the thread pointer.
+struct ThreadBlock {
+  std::ptrdiff_t offset = 0;
+  Bytes size = 0;
+};
+
+struct ThreadLocals {
+  enum class Kind : std::uint8_t {
+    kNone,     // threads may run anywhere
+    kMovable,  // they can be packed: `blocks` has them all
+    kBound,    // they cannot, so threads stay on their nodes
+  };
+  Kind kind = Kind::kBound;
+  std::vector<ThreadBlock> blocks;
+};
+
+// Packed blocks are at most so large, since they travel in one message.
+inline constexpr Bytes kMaxThreadValues = 2 * base::kMiB;
+
+// Of the threads that this node has executed or is about to, by their number in the team.
+//
+// field        | written by                        | read by      | ordered by
+// slots_       | begin(), between regions          | all          | the fork
+// slots_[id]   | thread id as its part begins;     | same         | the fork; the join, and what
+//              | the serving thread between them   |              | follows it
+// V1 A runtime may end threads when a team has fewer than the one before. So what those have is
+//    packed before.
+class ThreadValues {
+ public:
+  explicit ThreadValues(std::span<const ThreadBlock> blocks);
+
+  // Whether there is anything to be kept.
+  bool any() const { return size_ > 0; }
+  // Of a thread's values, packed.
+  Bytes size() const { return size_; }
+
+  // Before this node's part of a region begins, with the threads first … first + threads - 1 of the
+  // team, and after what has left the node was packed.
+  void begin(std::uint32_t first, std::uint32_t threads);
+
+  // On the thread with this number, as its part of a region begins: it gets what was kept for it.
+  // Native stack. A number that was not expected is none of the team's.
+  void enter(std::uint32_t id);
+
+  struct Packed {
+    std::uintptr_t thread_pointer = 0;  // of the thread that had them
+    std::span<const std::byte> bytes;   // size()
+  };
+  // Between regions, what thread `id` had, which ran here last and leaves the node. Valid until the
+  // next call.
+  Packed take(std::uint32_t id);
+  // Between regions, for thread `id` to find when it enters. `values.bytes` has size().
+  void keep(std::uint32_t id, const Packed& values);
+
+ private:
+  struct alignas(64) Slot {
+    std::uintptr_t thread_pointer = 0;  // of the thread that has them; 0: none has
+    std::uint32_t place = 0;            // its number in the node's team then
+    std::uintptr_t kept_from = 0;       // 0: nothing is kept
+    std::vector<std::byte> kept;
+  };
+  void pack(std::uintptr_t thread_pointer, std::vector<std::byte>& to) const;
+  void unpack(const Packed& values, std::uintptr_t to) const;
+
+  std::vector<ThreadBlock> blocks_;
+  Bytes size_ = 0;
+  std::vector<Slot> slots_;
+  std::uint32_t first_ = 0;  // of the node's team
+  std::vector<std::byte> taken_;
+};
+
+}  // namespace amasia::omp
