@@ -23,8 +23,9 @@ std::span<const std::byte> bytes_of(const Message& message) {
 }
 
 // A message that cannot be sent has no reader any more, and the lifeline is about to end us.
-void tell(const os::Descriptor& connection, const Message& message) noexcept {
-  static_cast<void>(os::send_packet(connection.get(), bytes_of(message), {}));
+void tell(const os::Descriptor& connection, const Message& message,
+          std::span<const int> descriptors = {}) noexcept {
+  static_cast<void>(os::send_packet(connection.get(), bytes_of(message), descriptors));
 }
 
 }  // namespace
@@ -40,10 +41,10 @@ Membership::Membership(NodeId self, std::uint32_t node_count, os::Descriptor con
       board_(std::move(board)),
       cpu_group_(std::move(cpu_group)) {}
 
-void Membership::ready() noexcept {
+void Membership::ready(std::span<const int> outputs) noexcept {
   // Release with JobBoard::describe's acquire.
   slot().state.store(NodeState::kServing, std::memory_order_release);
-  tell(connection_, make(MessageType::kReady));
+  tell(connection_, make(MessageType::kReady), outputs);
 }
 
 void Membership::failed(std::string_view sentence) noexcept {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -35,7 +36,9 @@ class Membership {
   std::span<std::byte> common_memory() { return board_.common(); }
 
   // This node is connected and alike: ends the start-up time limit for it. Any thread, once.
-  void ready() noexcept;
+  // `outputs`: none, or the reading ends of the pipes that are its standard output and error: the
+  // launcher reads what is left there once the node has been lost.
+  void ready(std::span<const int> outputs = {}) noexcept;
   // Tells the launcher why this node cannot take part: it prints the sentence, with the node's
   // number, and ends the job with exit code 2. The caller then leaves with _exit(2). Any thread.
   void failed(std::string_view sentence) noexcept;

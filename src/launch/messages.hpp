@@ -23,7 +23,7 @@ inline constexpr const char* kLauncherVariable = "AMASIA_LAUNCHER";
 enum class MessageType : std::uint32_t {
   // From a process to the launcher.
   kJoin = 1,       // "I am linked to an OpenMP runtime"; descriptors: its standard output and error
-  kReady = 2,      // connected to the other nodes and found alike
+  kReady = 2,      // connected to the other nodes and found alike; descriptors: Membership::ready
   kFailed = 3,     // cannot be a node; text: why, one sentence for the user
   kFinishing = 4,  // the program ends in order: peers that leave from now on are not lost
   // From the launcher to a process, once, in answer to kJoin. Text of kMembership: the entry of the

@@ -37,4 +37,8 @@ class Descriptor {
 // does; an interrupted read goes on. Errors carry errno and no name: the caller knows the file's.
 Result<std::string> read_to_end(const Descriptor& file, std::size_t most);
 
+// Copies what is in a pipe now to another descriptor, and waits for its writers no longer. Waits up
+// to a second at a time for the other one to take something; what it does not take then is lost.
+void pass_on(int pipe, int to) noexcept;
+
 }  // namespace amasia::os

@@ -65,8 +65,9 @@ Status Session::admit(LocalNode& node, os::Descriptor connection,
   return base::ok();
 }
 
-void Session::mark_ready(LocalNode& node) {
+void Session::mark_ready(LocalNode& node, std::vector<os::Descriptor> outputs) {
   node.ready = true;
+  node.outputs = std::move(outputs);
   if (state_ != SessionState::kStarting) return;
   const bool all = std::all_of(nodes_.begin(), nodes_.end(), [](const auto& n) { return n.ready; });
   if (all) state_ = SessionState::kRunning;

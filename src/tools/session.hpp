@@ -33,6 +33,8 @@ struct LocalNode {
   // The writing end of the node's lifeline: closing it kills the node. A pipe for each node, since
   // the kernel keeps whom to signal with the open pipe, not with the descriptor.
   os::Descriptor lifeline;
+  // None, or the reading ends of the pipes that are its standard output and error.
+  std::vector<os::Descriptor> outputs;
   bool joined = false;
   bool ready = false;
   bool ended = false;
@@ -54,7 +56,7 @@ class Session {
   // Answers a node's join. After an error the node will not come up. `cpu_group`: the entry of the
   // group that slows the program there, or "".
   Status admit(LocalNode& node, os::Descriptor connection, const std::string& cpu_group);
-  void mark_ready(LocalNode& node);
+  void mark_ready(LocalNode& node, std::vector<os::Descriptor> outputs);
   void mark_finishing();
   // Whether the origin said, before anything else, that the program ends.
   bool in_order() const { return in_order_; }

@@ -17,6 +17,8 @@ namespace {
 using base::LogLevel;
 
 constexpr Nanos kSuspicionTime = base::kSecond;
+// Shorter than the time after which the origin takes a lost node for the end.
+constexpr Nanos kLastWordsTime = base::kSecond / 5;
 // How long peers may take to leave once the origin has ended in order.
 constexpr Nanos kDrainTime = base::kSecond;
 
@@ -95,13 +97,14 @@ Status Supervisor::start_command() {
 
 bool Supervisor::finished() const {
   if (failure_) return true;
-  if (session_ || suspicion_) return false;
+  if (session_ || suspicion_ || loss_) return false;
   return source_.runs_command() ? command_status_.has_value() : word_taken_;
 }
 
 int Supervisor::time_to_deadline() const {
   Nanos earliest = INT64_MAX;
   if (suspicion_) earliest = std::min(earliest, suspicion_->until);
+  if (loss_) earliest = std::min(earliest, loss_->until);
   if (session_ && session_->state() == SessionState::kStarting) {
     earliest = std::min(earliest, session_->deadline());
   }
@@ -236,7 +239,7 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
       // signal for one that crashed, and says so beside our sentence.
       const bool by_itself =
           source_.runs_command() && session_->is_programs_end(*node, WTERMSIG(one.status));
-      fail(by_itself ? outcome_of(one.status) : Outcome{kExitNodeLost}, lost);
+      lose(by_itself ? outcome_of(one.status) : Outcome{kExitNodeLost}, lost);
     } else {
       const bool starting = session_->state() == SessionState::kStarting;
       suspect(node->id, starting ? kExitUsage : kExitNodeLost, lost);
@@ -289,6 +292,7 @@ void Supervisor::drain() {
 
 void Supervisor::check_deadlines() {
   const Nanos now = os::monotonic_now();
+  if (loss_ && now >= loss_->until && !failure_) return fail(loss_->outcome, loss_->sentence);
   if (suspicion_ && now >= suspicion_->until && !failure_) {
     // By now it is known whether all nodes had come up.
     const bool running = session_ && session_->state() != SessionState::kStarting;
@@ -330,9 +334,14 @@ void Supervisor::watch_progress(Nanos now) {
   }
 }
 
+void Supervisor::lose(Outcome outcome, std::string sentence) {
+  if (!loss_) loss_ = {outcome, std::move(sentence), os::monotonic_now() + kLastWordsTime};
+}
+
 void Supervisor::fail(Outcome outcome, const std::string& sentence) {
   if (failure_) return;
   failure_ = outcome;
+  write_last_words();
   base::log_line(LogLevel::kError, "{}", sentence);
   source_.abort(outcome.exit_code, sentence);
 }

@@ -86,18 +86,22 @@ class Supervisor {
   // `outputs`: the caller's standard output and error, or none.
   void join(os::Descriptor connection, std::vector<os::Descriptor> outputs);
   void tell_alone(const os::Descriptor& connection, const std::string& why);
-  void node_says(LocalNode& node, const launch::Message& message);
+  void node_says(LocalNode& node, const launch::Message& message,
+                 std::vector<os::Descriptor> descriptors);
   void node_left(LocalNode& node);
   // Sessions.
   Status open_session();
   void start_session(os::Descriptor connection, const os::Peer& peer,
-                     const std::vector<os::Descriptor>& outputs);
+                     std::vector<os::Descriptor> outputs);
   void note_started(pid_t node);
-  Status start_peers(const os::ProcessImage& image, const std::vector<os::Descriptor>& outputs);
+  Status start_peers(const os::ProcessImage& image, std::vector<os::Descriptor> outputs);
   void take_word();
   void close_session();
   void check_deadlines();
   void watch_progress(Nanos now);
+  void write_last_words();
+  // A node is dead: the job ends so, once the origin has had time to write what came from there.
+  void lose(Outcome outcome, std::string sentence);
   // Ends the job with this sentence (once) and outcome.
   void fail(Outcome outcome, const std::string& sentence);
   void fail(int exit_code, const std::string& sentence) { fail(Outcome{exit_code}, sentence); }
@@ -127,6 +131,14 @@ class Supervisor {
     Nanos until;
   };
   std::optional<Suspicion> suspicion_;
+  struct Loss {
+    Outcome outcome;
+    std::string sentence;
+    Nanos until;
+  };
+  std::optional<Loss> loss_;
+  // The origin's standard output and error, where it has told them.
+  std::vector<os::Descriptor> program_outputs_;
   Nanos drain_until_ = 0;
   Nanos next_look_ = 0;  // of the watchdog
   std::uint64_t last_progress_ = 0;

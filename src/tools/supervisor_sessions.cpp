@@ -56,7 +56,9 @@ void Supervisor::hear(os::Descriptor& connection) {
     if (node != nullptr) node_left(*node);
     return;
   }
-  if (node != nullptr) return node_says(*node, message);
+  if (node != nullptr) {
+    return node_says(*node, message, std::move(packet.value().descriptors));
+  }
   if (message.type != MessageType::kJoin) return connection.close();
   join(std::move(connection), std::move(packet.value().descriptors));
 }
@@ -75,7 +77,9 @@ void Supervisor::join(os::Descriptor connection, std::vector<os::Descriptor> out
       close_session();
     }
   }
-  if (!session_) return start_session(std::move(connection), peer.value(), outputs);
+  if (!session_) {
+    return start_session(std::move(connection), peer.value(), std::move(outputs));
+  }
   LocalNode* node = session_->node_of(peer.value().pid);
   if (node != nullptr && !node->joined && !node->ended) {
     const Status admitted =
@@ -107,7 +111,7 @@ Status Supervisor::open_session() {
 }
 
 void Supervisor::start_session(os::Descriptor connection, const os::Peer& peer,
-                               const std::vector<os::Descriptor>& outputs) {
+                               std::vector<os::Descriptor> outputs) {
   if (!source_.runs_command()) return tell_alone(connection, "");
   if (had_session_ && !source_.can_repeat()) {
     return tell_alone(connection,
@@ -129,7 +133,7 @@ void Supervisor::start_session(os::Descriptor connection, const os::Peer& peer,
     note_started(peer.pid);
     origin.watch = std::move(watch).value();
     // Peers first: they start while the origin gets its answer.
-    done = start_peers(image.value(), outputs);
+    done = start_peers(image.value(), std::move(outputs));
     if (done.ok()) done = source_.announce(image.value());
     if (done.ok()) {
       done = session_->admit(origin, std::move(connection), settings_.cpu_group_of(origin.id));
@@ -144,7 +148,8 @@ void Supervisor::note_started(pid_t node) {
 }
 
 Status Supervisor::start_peers(const os::ProcessImage& image,
-                               const std::vector<os::Descriptor>& outputs) {
+                               std::vector<os::Descriptor> outputs) {
+  program_outputs_ = std::move(outputs);
   const os::Descriptor nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   os::SpawnRequest request;
   request.executable = image.executable;
@@ -154,9 +159,9 @@ Status Supervisor::start_peers(const os::ProcessImage& image,
   request.limits = image.limits;
   request.file_mode_mask = image.file_mode_mask;
   request.standard_input = nothing.get();
-  if (outputs.size() == 2) {
-    request.standard_output = outputs[0].get();
-    request.standard_error = outputs[1].get();
+  if (program_outputs_.size() == 2) {
+    request.standard_output = program_outputs_[0].get();
+    request.standard_error = program_outputs_[1].get();
   }
   request.own_process_group = true;
   request.randomised = false;
@@ -185,10 +190,11 @@ void Supervisor::take_word() {
   if (!done.ok()) fail(kExitUsage, done.error().message);
 }
 
-void Supervisor::node_says(LocalNode& node, const Message& message) {
+void Supervisor::node_says(LocalNode& node, const Message& message,
+                           std::vector<os::Descriptor> descriptors) {
   switch (message.type) {
     case MessageType::kReady:
-      session_->mark_ready(node);
+      session_->mark_ready(node, std::move(descriptors));
       return;
     case MessageType::kFinishing:
       if (node.id == base::kOrigin || session_->origin() == nullptr) session_->mark_finishing();
@@ -206,6 +212,20 @@ void Supervisor::node_says(LocalNode& node, const Message& message) {
       base::log_line(LogLevel::kInfo, "node {} sent a message that is not its to send",
                      node.id.value);
       return;
+  }
+}
+
+// What lost nodes had written and not sent on to the origin.
+void Supervisor::write_last_words() {
+  if (!session_) return;
+  for (LocalNode& node : session_->nodes()) {
+    if (!node.ended) continue;
+    for (std::size_t i = 0; i < node.outputs.size() && i < 2; ++i) {
+      const int to = program_outputs_.size() == 2 ? program_outputs_[i].get()
+                                                  : (i == 0 ? STDOUT_FILENO : STDERR_FILENO);
+      os::pass_on(node.outputs[i].get(), to);
+    }
+    node.outputs.clear();
   }
 }
 

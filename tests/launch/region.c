@@ -2,6 +2,7 @@
 /* A region in which the last thread says that it is there and then does what the first argument
    says, while all others wait for it:
    stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing;
+   talk: the same, having just written much;
    abort: aborts; assert: says so and aborts; raise: sends itself SIGTERM;
    kill: SIGKILL; exit, quick, _exit: ends with 7; leave: lets the first thread call _exit(5);
    busy: computes, and lets the first thread call exit(5). */
@@ -18,6 +19,7 @@ int main(int count, char** values) {
   const char* what = count > 1 ? values[1] : "stay";
   const int locks = strcmp(what, "lock") == 0;
   const int crashes = strcmp(what, "crash") == 0;
+  const int talks = strcmp(what, "talk") == 0;
   const int busy = strcmp(what, "busy") == 0;
   int there = 0;
   omp_lock_t lock;
@@ -27,7 +29,11 @@ int main(int count, char** values) {
     if (omp_get_thread_num() == omp_get_num_threads() - 1) {
       if (locks) omp_set_lock(&lock);
       __atomic_store_n(&there, 1, __ATOMIC_SEQ_CST);
-      if (crashes) *(volatile int*)0 = 1;
+      for (int i = 0; talks && i < 2000; i++) {
+        fprintf(i % 2 == 0 ? stdout : stderr, "line %d\n", i);
+        fflush(stdout);
+      }
+      if (crashes || talks) *(volatile int*)0 = 1;
       if (strcmp(what, "abort") == 0) abort();
       if (strcmp(what, "assert") == 0) assert(!"so it is");
       if (strcmp(what, "raise") == 0) raise(SIGTERM);

@@ -69,6 +69,15 @@ class Regions(LaunchTest):
             self.assertTrue(result.err.startswith(plain.stderr), result)
             self.assert_nothing_left()
 
+    def test_what_a_node_has_written_is_not_lost_with_it(self):
+        for _ in range(5):
+            result = self.run_region("talk")
+            self.assertEqual(result.code, -signal.SIGSEGV, result)
+            for stream, first in ((result.out, 0), (result.err, 1)):
+                found = [line for line in stream.splitlines() if line.startswith("line ")]
+                self.assertEqual(found, [f"line {i}" for i in range(first, 2000, 2)])
+            self.assert_nothing_left()
+
     def test_an_exit_on_another_node_is_that_of_the_job(self):
         for what in ("exit", "quick", "_exit"):
             result = self.run_region(what)

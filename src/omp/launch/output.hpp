@@ -89,6 +89,9 @@ class OutputSource final : public fabric::Handler {
 
   void on_message(const fabric::Incoming& message) override;
 
+  // Of the two pipes: whoever has copies can read what is left once this process is dead.
+  std::array<int, kStreams> reading_ends() const { return {pipes_[0].get(), pipes_[1].get()}; }
+
   // A descriptor of the original standard error.
   int log_descriptor() const { return log_.get(); }
 
