@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/launch/image.hpp"
 
+#include <dlfcn.h>
+
 #include <cstdlib>
 #include <memory>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -52,6 +55,20 @@ TEST(Objects, CodeOfTheProgramAndOfTheCLibraryIsToldApart) {
   EXPECT_FALSE(objects().allocates_privately(generated.get()));
   EXPECT_FALSE(objects().is_from_start(generated.get()));
   EXPECT_EQ(objects().late_library(), nullptr);
+}
+
+// In a child: the library would be there in later tests, too.
+TEST(Objects, ALibraryThatIsOpenedAfterTheyHaveSettledIsSeen) {
+  const auto opens = [] {
+    const auto table = std::make_unique<ObjectTable>();
+    if (!table->scan(reinterpret_cast<const void*>(&objects))) std::exit(1);
+    table->settle();
+    if (table->late_library() != nullptr) std::exit(2);
+    if (dlopen("libcrypt.so.1", RTLD_NOW) == nullptr) std::exit(3);
+    const char* const late = table->late_library();
+    std::exit(late != nullptr && std::string_view(late).ends_with("/libcrypt.so.1") ? 0 : 4);
+  };
+  EXPECT_EXIT(opens(), testing::ExitedWithCode(0), "");
 }
 
 TEST(Objects, RolesByName) {

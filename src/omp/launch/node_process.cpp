@@ -86,6 +86,7 @@ Result<std::unique_ptr<NodeProcess>> NodeProcess::start(Process& owner) {
   if (const Status slowed = node->slow_program(); !slowed.ok()) return slowed.error();
   node->brief_calibration_->begin_to_answer();
   if (node->origin_) node->find_calibration();
+  owner.objects.settle();
   std::array<int, kStreams> outputs{};
   if (node->source_ != nullptr) outputs = node->source_->reading_ends();
   owner.membership->ready(node->source_ != nullptr ? std::span<const int>(outputs)

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/launch/objects.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string_view>
 
@@ -179,7 +182,19 @@ ObjectRole ObjectTable::remember_late(std::uintptr_t address) noexcept {
   return found.role;
 }
 
+void ObjectTable::settle() noexcept {
+  link_map* last = _r_debug.r_map;
+  while (last->l_next != nullptr) last = last->l_next;
+  late_library();  // of all that came before
+  if (dlopen(last->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr) last_ = last;
+}
+
 const char* ObjectTable::late_library() noexcept {
+  // The loader appends to its list. Relaxed: a thread that has opened a library has seen it do so.
+  if (last_ != nullptr &&
+      std::atomic_ref<link_map*>(last_->l_next).load(std::memory_order_relaxed) == nullptr) {
+    return late_path_.load(std::memory_order_acquire);
+  }
   unsigned long long added = 0;
   for_each_object([&](const dl_phdr_info& info) {
     added = info.dlpi_adds;

@@ -39,11 +39,13 @@ ObjectRole role_of_library(const char* path) noexcept;
 //
 //   operation         who                      when
 //   scan              the composition root     once, one thread, before the rest
+//   settle            the composition root     once, one thread, after scan
 //   queries           any thread, any context  after scan
 //
 // field        | written by                | read by       | ordered by
 // start_       | scan                      | all           | constant afterwards
 // late_        | remember_late, under lock | role_of       | release/acquire of late_count_
+// last_        | settle                    | late_library  | the program's main comes after it
 class ObjectTable {
  public:
   static constexpr std::size_t kMaxObjects = 512;
@@ -77,8 +79,12 @@ class ObjectTable {
   }
 
   // The path of a program object with writable data that was opened after scan, or nullptr. It is
-  // not shared between the nodes. Some 100 ns; takes the loader's lock.
+  // not shared between the nodes. Some ns while nothing has been loaded since settle(); then some
+  // 100 ns, and takes the loader's lock.
   const char* late_library() noexcept;
+  // What Amasia itself loads late is there. Once, before the program's main; an object that was
+  // loaded last stays loaded from now on.
+  void settle() noexcept;
 
  private:
   struct Late {
@@ -102,6 +108,7 @@ class ObjectTable {
   unsigned long long added_at_start_ = 0;
   std::atomic<unsigned long long> added_seen_{0};
   std::atomic<const char*> late_path_{nullptr};
+  link_map* last_ = nullptr;  // the loader's list ended here at settle()
   std::array<char, 256> late_path_text_{};
 };
 

@@ -49,7 +49,7 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (threads <= settings_.capacity[0] || node_count() == 1) return SingleReason::kFitsOneNode;
   // A region that shares a thread-local variable stays here, and with it what its threads then have
   // in their threadprivate ones. Later regions of as many threads must find that, and stay, too.
-  if (keeps_placement() && copyin_met_.load(std::memory_order_relaxed)) {
+  if (copyin_met_.load(std::memory_order_relaxed) && keeps_placement()) {
     return SingleReason::kAfterCopyin;
   }
   LocalRuntime& local = runtime(request.abi);
