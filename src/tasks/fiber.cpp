@@ -113,6 +113,10 @@ Fiber::~Fiber() {
 #ifdef AMASIA_THREAD_SANITIZER
   if (size_ != 0) __tsan_destroy_fiber(thread_sanitizer_);
 #endif
+#ifdef AMASIA_ADDRESS_SANITIZER
+  // What is mapped at this address next may be another library's, which knows nothing of marks.
+  if (size_ != 0) __asan_unpoison_memory_region(reinterpret_cast<void*>(low_), size_);
+#endif
 }
 
 void Fiber::switch_to(Fiber& to) noexcept {
