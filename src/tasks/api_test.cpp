@@ -284,6 +284,46 @@ TEST_P(Tasks, ParallelLoops) {
   });
 }
 
+// The half that is kept is never farther from the worker's own place than the other.
+TEST(Loops, AreDividedByWhereWorkersStand) {
+  const auto distance = [](std::ptrdiff_t low, std::ptrdiff_t high, double at) {
+    return std::max({0.0, static_cast<double>(low) - at, at - static_cast<double>(high)});
+  };
+  for (unsigned workers = 2; workers <= 9; ++workers) {
+    for (unsigned worker = 0; worker < workers; ++worker) {
+      for (std::ptrdiff_t total = 2; total <= 40; ++total) {
+        const double at = static_cast<double>(total) * worker / (workers - 1);
+        for (std::ptrdiff_t first = 0, last = total; last - first > 1;) {
+          const std::ptrdiff_t middle = first + (last - first) / 2;
+          const bool upper = detail::keeps_upper(middle, total, worker, workers);
+          const double below = distance(first, middle, at), above = distance(middle, last, at);
+          ASSERT_LE(upper ? above : below, upper ? below : above);
+          (upper ? first : last) = middle;
+        }
+      }
+    }
+  }
+  EXPECT_FALSE(detail::keeps_upper(1, 2, 0, 1));
+}
+
+TEST(Loops, TilesComeToTheSameWorkersWhoeverBegins) {
+  runtime workers({.workers = 2});
+  workers.run([] {
+    for (int n = 0; n < 200; ++n) {
+      std::array<unsigned, 2> by{};
+      std::atomic<int> begun{0};
+      // Neither ends before the other has begun: they are with two workers.
+      forasync(range<1>{{0}, {2}, {1}}, [&](std::ptrdiff_t tile) {
+        by[static_cast<std::size_t>(tile)] = detail::worker_number();
+        begun.fetch_add(1);
+        while (begun.load() < 2) std::this_thread::yield();
+      });
+      ASSERT_EQ(by[0], 0u);
+      ASSERT_EQ(by[1], 1u);
+    }
+  });
+}
+
 TEST_P(Tasks, StoppedScopesDoNotBeginTasks) {
   workers.run([] {
     std::stop_source source;

@@ -90,9 +90,12 @@ AMASIA_TASKS_API void spawn_awaiting(AwaitingTask* task);
 AMASIA_TASKS_API void enter_run();
 // An exception that left a task's body.
 AMASIA_TASKS_API void fail(Scope* scope, std::exception_ptr error) noexcept;
-// Whether the caller's worker has nothing left that others could take.
-AMASIA_TASKS_API bool wants_tasks() noexcept;
+// What a loop does next. In between modules get their turn. kDivide, only where it `may_divide`:
+// the caller's worker has nothing left that others could take.
+enum class LoopStep { kRunTile, kDivide, kStop };
+AMASIA_TASKS_API LoopStep next_step(bool may_divide);
 AMASIA_TASKS_API unsigned worker_count();
+AMASIA_TASKS_API unsigned worker_number();  // the caller's, from 0 on; another after each wait
 
 AMASIA_TASKS_API bool is_ready(const FutureState& state) noexcept;
 // Any thread: in a task it is suspended, else the thread sleeps.

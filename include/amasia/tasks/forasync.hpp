@@ -35,9 +35,11 @@ struct Tiles {
   void run(std::ptrdiff_t number, Body& body) const {
     std::array<std::ptrdiff_t, kDimensions> low, high;
     for (std::size_t d = kDimensions; d-- > 0;) {
-      low[d] = space.low[d] + number % counts[d] * space.tile[d];
+      // A division takes longer than some bodies do; the first dimension needs none.
+      const std::ptrdiff_t at = d == 0 ? number : number % counts[d];
+      low[d] = space.low[d] + at * space.tile[d];
       high[d] = std::min(low[d] + space.tile[d], space.high[d]);
-      number /= counts[d];
+      if (d > 0) number /= counts[d];
     }
     if constexpr (kDimensions == 1) {
       for (std::ptrdiff_t i = low[0]; i < high[0]; ++i) body(i);
@@ -55,21 +57,34 @@ struct Tiles {
   }
 };
 
+// Which half of a range of `total` tiles, divided at `middle`, a worker keeps for itself: the upper
+// one if its own place among the tiles is there, with the first worker's at the first tile and the
+// last one's at the last. So in loop after loop over the same data each finds what is in its cache,
+// whichever of them begins the loop.
+constexpr bool keeps_upper(std::ptrdiff_t middle, std::ptrdiff_t total, unsigned worker,
+                           unsigned workers) {
+  return workers > 1 && static_cast<double>(total) * worker >=
+                            static_cast<double>(middle) * (workers - 1);
+}
+
 // Gives half of what is left away whenever nothing is there for others to take (lazy binary
 // splitting, Tzannes et al., PPoPP 2010): without thieves a loop costs the logarithm in tasks.
 template <typename Loop>
 void run_tiles(const Loop& loop, std::ptrdiff_t first, std::ptrdiff_t last) {
   while (first < last) {
-    if (last - first > 1 && wants_tasks()) {
-      const std::ptrdiff_t middle = first + (last - first) / 2;
-      auto half = [loop, middle, last] { run_tiles(loop, middle, last); };
-      offer(ClosureTask<decltype(half)>::make(std::move(half)));
-      last = middle;
-    } else {
-      if (stop_requested()) return;
+    const LoopStep step = next_step(last - first > 1);
+    if (step == LoopStep::kStop) return;
+    if (step == LoopStep::kRunTile) {
       loop->tiles.run(first, loop->body);
       ++first;
+      continue;
     }
+    const std::ptrdiff_t middle = first + (last - first) / 2;
+    const bool upper = keeps_upper(middle, loop->tiles.total, worker_number(), worker_count());
+    const std::ptrdiff_t from = upper ? first : middle, to = upper ? middle : last;
+    auto half = [loop, from, to] { run_tiles(loop, from, to); };
+    offer(ClosureTask<decltype(half)>::make(std::move(half)));
+    (upper ? first : last) = middle;
   }
 }
 
