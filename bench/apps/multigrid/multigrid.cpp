@@ -103,7 +103,11 @@ struct ByTasks {
 
   template <typename Kernel>
   void for_planes(Level& level, Kernel kernel) {
-    tasks::forasync(tasks::range<1>{{1}, {level.planes + 1}, {1}},
+    for_planes(1, level.planes + 1, kernel);
+  }
+  template <typename Kernel>
+  static void for_planes(int low, int high, Kernel kernel) {
+    tasks::forasync(tasks::range<1>{{low}, {high}, {1}},
                     [&](std::ptrdiff_t z) { kernel(static_cast<int>(z)); });
   }
   template <typename Kernel>
@@ -112,19 +116,19 @@ struct ByTasks {
     double* const u = level.u.data();
     if (to.below == MPI_PROC_NULL) level.reflect(0, 1);
     if (to.above == MPI_PROC_NULL) level.reflect(last + 1, last);
+    // Planes next to a neighbour's wait for it; all others are one loop.
+    const bool below = to.below != MPI_PROC_NULL, above = to.above != MPI_PROC_NULL;
     tasks::finish([&] {
-      const auto low = mpi.irecv(u, cells, MPI_DOUBLE, to.below, kUp);
-      const auto high = mpi.irecv(u + level.at(last + 1), cells, MPI_DOUBLE, to.above, kDown);
-      mpi.isend(u + level.at(1), cells, MPI_DOUBLE, to.below, kDown);
-      mpi.isend(u + level.at(last), cells, MPI_DOUBLE, to.above, kUp);
-      if (last == 1) {
-        tasks::async_await([&] { kernel(1); }, low, high);
-      } else {
-        tasks::async_await([&] { kernel(1); }, low);
-        tasks::async_await([&] { kernel(last); }, high);
-      }
-      tasks::forasync(tasks::range<1>{{2}, {last}, {1}},
-                      [&](std::ptrdiff_t z) { kernel(static_cast<int>(z)); });
+      tasks::future<MPI_Status> low, high;
+      if (below) low = mpi.irecv(u, cells, MPI_DOUBLE, to.below, kUp);
+      if (above) high = mpi.irecv(u + level.at(last + 1), cells, MPI_DOUBLE, to.above, kDown);
+      if (below) mpi.isend(u + level.at(1), cells, MPI_DOUBLE, to.below, kDown);
+      if (above) mpi.isend(u + level.at(last), cells, MPI_DOUBLE, to.above, kUp);
+      const bool one = last == 1 && below && above;
+      if (one) tasks::async_await([&] { kernel(1); }, low, high);
+      if (below && !one) tasks::async_await([&] { kernel(1); }, low);
+      if (above && !one) tasks::async_await([&] { kernel(last); }, high);
+      for_planes(below ? 2 : 1, above ? last : last + 1, kernel);
     });
   }
 };
