@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static int wrong;
@@ -337,6 +338,25 @@ static void check_invalid_argument(void) {
   free(v);
 }
 
+/* A child of fork has no threads of ours, so no session either; it may begin one of its own. */
+static void check_child(void) {
+  const pid_t child = fork();
+  if (child == 0) {
+    EXPECT(mcl_wait_all() == -MCL_ERR_NOINIT);
+    EXPECT(mcl_task_create() == NULL);
+    EXPECT(mcl_finit() == -MCL_ERR_NOINIT);
+    EXPECT(mcl_init(1, 0) == 0);
+    EXPECT(mcl_prg_add_host("add_one", add_one) == 0);
+    check_many();
+    EXPECT(mcl_finit() == 0);
+    fflush(stdout);
+    _exit(wrong);
+  }
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  check_many();
+}
+
 int main(void) {
   EXPECT(mcl_wait_all() == -MCL_ERR_NOINIT);
   EXPECT(mcl_init(0, 0) == -MCL_ERR_INVARG);
@@ -367,6 +387,7 @@ int main(void) {
   check_shared_buffer();
   check_parts_of_a_shared_buffer();
   check_many();
+  check_child();
   EXPECT(mcl_finit() == 0);
   EXPECT(mcl_finit() == -MCL_ERR_NOINIT);
   EXPECT(mcl_init(1, 0) == 0); /* again */

@@ -3,7 +3,7 @@
 #include "devices/client/c_api.hpp"
 
 #include <errno.h>
-#include <unistd.h>
+#include <pthread.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -151,7 +151,7 @@ int submit(mcl_handle* handle, bool null, const std::uint64_t* global, const std
 
 Session* session() {
   Session* now = the_session.load(std::memory_order_acquire);
-  if (now != nullptr && now->process == ::getpid()) return now;
+  if (now != nullptr) return now;
   the_reason = "mcl_init has not been called in this process";
   return nullptr;
 }
@@ -263,18 +263,17 @@ using namespace amasia::devices;
 using namespace amasia::devices::c_api;
 
 AMASIA_MCL_API int mcl_init(uint64_t num_workers, uint64_t flags) {
+  // What a parent had before fork stays untouched in the child: its threads are not there.
+  static const int forks = ::pthread_atfork(nullptr, nullptr, [] { the_session.store(nullptr); });
   const std::lock_guard lock(start_and_end);
-  Session* now = the_session.load();
-  if (now != nullptr && now->process == ::getpid()) return 1;
-  // What a parent had before fork stays untouched: its threads are not here.
-  the_session.store(nullptr);
+  if (forks != 0) return answer(fault(MCL_ERR_MEMALLOC, "no memory to be told of forks"));
+  if (the_session.load() != nullptr) return 1;
   ClientSettings settings;
   if (Fault wrong = settings_from(num_workers, flags, &settings)) return answer(std::move(wrong));
   auto client = Client::start(settings, make_backends(variable("AMASIA_DEVICES_BACKENDS")));
   if (!client.ok()) return answer(fault(client.error().code, "{}", client.error().message));
   auto made = std::make_unique<Session>();
   made->client = std::move(client).value();
-  made->process = ::getpid();
   the_session.store(made.release());
   return 0;
 }

@@ -16,10 +16,9 @@ struct Handle {
   std::string reason;  // what mcl_task_reason gave
 };
 
-// Between mcl_init and mcl_finit.
+// Between mcl_init and mcl_finit. A child of fork has none.
 struct Session {
   std::unique_ptr<Client> client;
-  pid_t process = 0;  // a child of fork has no session
   os::Mutex lock;
   std::unordered_map<const mcl_handle*, std::unique_ptr<Handle>> handles AMASIA_GUARDED_BY(lock);
   std::uint32_t last_handle AMASIA_GUARDED_BY(lock) = 0;
