@@ -13,6 +13,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "devices/ids.hpp"
@@ -79,6 +80,9 @@ struct Outcome {
 class Completion {
  public:
   virtual void finished(Outcome&& outcome) noexcept = 0;
+  // The same, where the calling thread tells of another Work's end right after this: what is done
+  // once for several ends may be left to that.
+  virtual void finished_with_others(Outcome&& outcome) noexcept { finished(std::move(outcome)); }
 
  protected:
   ~Completion() = default;
@@ -116,6 +120,11 @@ struct Work {
   // The caller calls wait_for() as soon as submit() has returned: the back end need not see to it
   // that somebody else notices the end before that call is over.
   bool caller_waits = false;
+};
+
+struct Submission {
+  Work work;
+  Completion* completion = nullptr;
 };
 
 class Backend {
@@ -156,6 +165,11 @@ class Backend {
   // Begins the work and returns; `completion` is told of the end, or of what is wrong. All that
   // `work` points to stays until then. May run a short kernel to its end before it returns.
   virtual void submit(const Work& work, Completion& completion) = 0;
+  // The same for several, in this order. Of those that are known to be brief the end may be told
+  // when some more of them have ended, which must be a matter of microseconds.
+  virtual void submit_all(std::span<const Submission> all) {
+    for (const Submission& one : all) submit(one.work, *one.completion);
+  }
 
   // The calling thread waits for `completion`, of a work submitted and perhaps finished, and has
   // nothing else to do: a back end whose driver has a cheaper way to wait than a call-back may use

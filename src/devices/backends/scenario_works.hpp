@@ -255,6 +255,64 @@ inline void many_at_once(const Bench& bench) {
   }
 }
 
+// Brief works handed over together, with failing ones and ones that copy among them and at the end,
+// and rows of failing ones alone: each is told of once, and as it ended.
+inline void brief_ones_together(const Bench& bench) {
+  constexpr int kWorks = 100;
+  const auto kernel = bench.load("increment", 1);
+  struct One {
+    std::vector<int> x = std::vector<int>(8);
+    std::unique_ptr<DeviceBuffer> dx;
+    std::vector<KernelArgument> arguments;
+    Copy whole;
+    Waiter waiter;
+  };
+  std::vector<One> all(kWorks);
+  const auto fails = [](int i) { return i % 9 == 4 || (i >= 40 && i < 60) || i == kWorks - 1; };
+  const auto copies_back = [](int i) { return i % 5 == 2; };
+  for (int i = 0; i < kWorks; ++i) {
+    all[i].dx = bench.memory<int>(all[i].x.size());
+    all[i].arguments.assign(fails(i) ? 2 : 1, buffer(all[i].dx.get()));
+    all[i].x[0] = i;
+    all[i].whole = copy(all[i].dx.get(), all[i].x);
+    Work in;
+    in.device = bench.device;
+    in.to_device = {&all[i].whole, 1};
+    expect_done(run(bench.backend, in));
+  }
+  // From the second time on it is known how long they take.
+  for (int round = 1; round <= 3; ++round) {
+    std::vector<Submission> works(kWorks);
+    for (int i = 0; i < kWorks; ++i) {
+      Work& work = works[i].work;
+      work.device = bench.device;
+      work.kernel = kernel.get();
+      work.global[0] = all[i].x.size();
+      work.arguments = all[i].arguments;
+      if (copies_back(i)) work.to_host = {&all[i].whole, 1};
+      works[i].completion = &all[i].waiter;
+    }
+    bench.backend.submit_all(works);
+    for (int i = 0; i < kWorks; ++i) {
+      const Outcome outcome = all[i].waiter.wait();
+      EXPECT_EQ(outcome.failure, fails(i) ? Failure::kArguments : Failure::kNone)
+          << i << ": " << outcome.message;
+      EXPECT_LE(outcome.run_began, outcome.run_ended);
+      if (!fails(i) && copies_back(i)) {
+        EXPECT_EQ(all[i].x[0], i + round) << i;
+      }
+    }
+  }
+  for (int i = 0; i < kWorks; ++i) {
+    Work out;
+    out.device = bench.device;
+    out.to_host = {&all[i].whole, 1};
+    expect_done(run(bench.backend, out));
+    EXPECT_EQ(all[i].x[0], fails(i) ? i : i + 3) << i;
+    EXPECT_EQ(all[i].x[7], fails(i) ? 0 : 3) << i;
+  }
+}
+
 inline void times_are_in_order(const Bench& bench) {
   const auto kernel = bench.load("spin", 2);
   std::vector<int> x(4096, 1);
@@ -324,6 +382,7 @@ inline const Body kBodies[] = {
     {"parts_of_buffers", parts_of_buffers},
     {"memory_of_a_group", memory_of_a_group},
     {"many_at_once", many_at_once},
+    {"brief_ones_together", brief_ones_together},
     {"times_are_in_order", times_are_in_order},
     {"failures_are_named", failures_are_named},
 };

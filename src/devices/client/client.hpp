@@ -161,10 +161,12 @@ class Client {
   // Runs some that can be run without blocking; false: there is none. If one is the task `mine`,
   // for which the caller waits until `deadline`, it stays with it.
   bool run_quick_jobs(const Task* mine, Nanos deadline);
+  void submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
-  void run(Job& job, Nanos deadline);
-  // `deadline` not 0: the caller waits for the task until then.
-  void execute(const std::shared_ptr<Task>& task, Nanos deadline);
+  void run(Job& job);
+  void execute(const std::shared_ptr<Task>& task);
+  // What to submit; false: nothing, as the task has failed, waits, or has nothing to do.
+  bool begin(const std::shared_ptr<Task>& task, Work* work);
   // False without a fault: the task waits for a buffer, and will be a job again.
   bool prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why);
   bool claim(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
@@ -181,7 +183,8 @@ class Client {
   Fault save(ResidentBuffer& buffer, const std::vector<Move>& moves);
   Fault claim_alone(ResidentBuffer& buffer) AMASIA_REQUIRES(lock_);
   // From any thread; never waits for a lock. The task's own reference keeps it until then.
-  void finish_run(Task& task, Outcome&& outcome);
+  // `others_follow`: the thread tells of another one's end right after, which sees to this one's.
+  void finish_run(Task& task, Outcome&& outcome, bool others_follow = false);
   void take_arrivals() AMASIA_THREAD_ATTRIBUTE(no_thread_safety_analysis);
   void land(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
   void release(Task& task, bool failed) AMASIA_REQUIRES(lock_);

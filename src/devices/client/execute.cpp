@@ -62,7 +62,7 @@ void Client::work_loop() {
       }
     }
     if (job.task != nullptr || job.evict != nullptr) {
-      run(job, 0);
+      run(job);
       continue;
     }
     if (stopping_.load()) return;
@@ -125,40 +125,63 @@ bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
     return mine != nullptr && job.task.get() == mine;
   });
   if (own != jobs.end()) std::iter_swap(own, std::prev(jobs.end()));
-  for (Job& job : jobs) run(job, job.task.get() == mine ? deadline : 0);
+  submit_all(jobs, mine, deadline);
   return count != 0;
 }
 
-void Client::run(Job& job, Nanos deadline) {
+void Client::submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline) {
+  std::array<Submission, kJobsAtOnce> works;
+  std::array<Backend*, kJobsAtOnce> backends;
+  std::size_t count = 0;
+  for (const Job& job : jobs) {
+    Submission& one = works[count];
+    one = {};
+    if (!begin(job.task, &one.work)) continue;
+    one.work.caller_waits = job.task.get() == mine;
+    one.completion = job.task.get();
+    backends[count++] = places_[job.device].backend;
+  }
+  for (std::size_t i = 0; i < count;) {
+    std::size_t end = i + 1;
+    while (end < count && backends[end] == backends[i]) ++end;
+    backends[i]->submit_all(std::span(works).subspan(i, end - i));
+    i = end;
+  }
+  if (count == 0 || !works[count - 1].work.caller_waits) return;
+  if (mine->ended.load(std::memory_order_acquire) != 0) return;
+  backends[count - 1]->wait_for(*works[count - 1].completion, deadline);
+}
+
+void Client::run(Job& job) {
   if (job.task != nullptr) {
-    execute(job.task, deadline);
+    execute(job.task);
   } else {
     evict(job.evict, job.device);
   }
 }
 
-void Client::execute(const std::shared_ptr<Task>& task, Nanos deadline) {
+void Client::execute(const std::shared_ptr<Task>& task) {
+  Work work;
+  if (!begin(task, &work)) return;
+  places_[static_cast<std::size_t>(task->device)].backend->submit(work, *task);
+}
+
+bool Client::begin(const std::shared_ptr<Task>& task, Work* work) {
   empty_graveyard();
   Fault why;
-  Work work;
-  if (!prepare(task, &work, &why)) {
-    if (!why) return;
+  if (!prepare(task, work, &why)) {
+    if (!why) return false;
     Outcome outcome;
     outcome.failure = Failure::kDevice;
     task->failure = std::move(why);
     task->self = task;
-    return finish_run(*task, std::move(outcome));
+    finish_run(*task, std::move(outcome));
+    return false;
   }
   task->self = task;
-  if (work.kernel == nullptr && work.to_device.empty() && work.to_host.empty()) {
-    return finish_run(*task, Outcome{});
-  }
-  const DevicePlace& place = places_[static_cast<std::size_t>(task->device)];
-  work.caller_waits = deadline != 0;
-  place.backend->submit(work, *task);
-  if (deadline != 0 && task->ended.load(std::memory_order_acquire) == 0) {
-    place.backend->wait_for(*task, deadline);
-  }
+  if (work->kernel != nullptr || !work->to_device.empty() || !work->to_host.empty()) return true;
+  finish_run(*task, Outcome{});
+  return false;
 }
 
 bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) {

@@ -16,7 +16,11 @@ void Task::finished(Outcome&& told) noexcept {
   client->finish_run(*this, std::move(told));
 }
 
-void Client::finish_run(Task& task, Outcome&& outcome) {
+void Task::finished_with_others(Outcome&& told) noexcept {
+  client->finish_run(*this, std::move(told), true);
+}
+
+void Client::finish_run(Task& task, Outcome&& outcome, bool others_follow) {
   telling_.fetch_add(1, std::memory_order_relaxed);
   task.outcome = std::move(outcome);
   task.arrived_before = arrived_.load(std::memory_order_relaxed);
@@ -24,7 +28,7 @@ void Client::finish_run(Task& task, Outcome&& outcome) {
   // looks after that. From here on the task may be gone.
   while (!arrived_.compare_exchange_weak(task.arrived_before, &task, std::memory_order_seq_cst)) {
   }
-  take_arrivals();
+  if (!others_follow) take_arrivals();
   telling_.fetch_sub(1, std::memory_order_release);  // partner: the end of the client
 }
 

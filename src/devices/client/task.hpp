@@ -99,6 +99,7 @@ class Task final : public Completion {
   Task* arrived_before = nullptr;
 
   void finished(Outcome&& told) noexcept override;
+  void finished_with_others(Outcome&& told) noexcept override;
 };
 
 }  // namespace amasia::devices

@@ -45,7 +45,17 @@ class OpenclBackend final : public Backend {
   }
 
   void submit(const Work& work, Completion& completion) override {
-    at(work.device).submit(work, completion);
+    const Submission one{work, &completion};
+    at(work.device).submit({&one, 1});
+  }
+  void submit_all(std::span<const Submission> all) override {
+    while (!all.empty()) {
+      const LocalDevice device = all.front().work.device;
+      std::size_t count = 1;
+      while (count < all.size() && all[count].work.device == device) ++count;
+      at(device).submit(all.first(count));
+      all = all.subspan(count);
+    }
   }
 
  private:

@@ -156,7 +156,6 @@ Queue& Device::least_busy_queue() {
       best = &queue;
     }
   }
-  best->works.fetch_add(1, std::memory_order_relaxed);
   return *best;
 }
 

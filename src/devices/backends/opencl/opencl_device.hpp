@@ -9,11 +9,13 @@
 //   Kernel.idle   by its mutex: clSetKernelArg and the launch of one kernel object may not overlap
 //                 with those of another thread, so each launch has an object of its own
 //   Flight        one owner at a time: submit(), then the driver's call-back
+//   Kernel.per_item_  atomic: a guess, nothing but time depends on it
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -62,14 +64,10 @@ class Device {
 
   // See Backend::runs_in_caller().
   bool runs_in_caller() const { return runs_in_caller_; }
-  // Begins the work, and `completion` is told of its end.
-  void submit(const Work& work, Completion& completion);
+  // Begins the works, and their completions are told of their ends.
+  void submit(std::span<const Submission> all);
 
  private:
-  struct Waiting {
-    Work work;
-    Completion* completion;
-  };
   void work_off_line();
   Device(const Library& library, cl_platform_id of, cl_device_id device)
       : cl(library), platform(of), handle(device) {}
@@ -80,7 +78,7 @@ class Device {
   // all have submitted; the others go on.
   bool runs_in_caller_ = false;
   os::Mutex line_mutex_;
-  std::vector<Waiting> waiting_ AMASIA_GUARDED_BY(line_mutex_);
+  std::vector<Submission> waiting_ AMASIA_GUARDED_BY(line_mutex_);
   bool busy_ AMASIA_GUARDED_BY(line_mutex_) = false;
 };
 
@@ -128,6 +126,15 @@ class Kernel final : public LoadedKernel {
   const std::string& name() const { return name_; }
   std::size_t arguments() const { return arguments_; }
 
+  // How long `items` work items take, going by the last launch; negative: there was none.
+  double expected(std::uint64_t items) const {
+    return per_item_.load(std::memory_order_relaxed) * static_cast<double>(items);
+  }
+  void learn(std::uint64_t items, Nanos took) {
+    per_item_.store(static_cast<double>(took) / static_cast<double>(items),
+                    std::memory_order_relaxed);
+  }
+
  private:
   Device& device_;
   std::shared_ptr<Program> program_;
@@ -135,6 +142,7 @@ class Kernel final : public LoadedKernel {
   std::size_t arguments_;
   os::Mutex mutex_;
   std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
+  std::atomic<double> per_item_{-1};  // nanoseconds
 };
 
 class Buffer final : public DeviceBuffer {
@@ -155,8 +163,8 @@ class Buffer final : public DeviceBuffer {
   bool in_place_;
 };
 
-// Enqueues the work and arranges that `completion` is told of its end.
-void fly(Device& device, const Work& work, Completion& completion);
+// Enqueues the works and arranges that their completions are told of their ends.
+void fly(Device& device, std::span<const Submission> all);
 
 // How an error of the driver is told to the client.
 Outcome failed_launch(cl_int error, const Kernel& kernel);

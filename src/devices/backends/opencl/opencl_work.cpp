@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a Work to commands in a queue, and from their end to the Completion.
+//
+// Works that come together and are brief share a queue and one call-back: they are a chain, whose
+// ends are told when its last work has ended. Queues run their commands in order.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <utility>
 
 #include "devices/backends/opencl/opencl_device.hpp"
 
 namespace amasia::devices::opencl {
 namespace {
+
+// How many works may share a call-back, and how long all together are expected to take: that much
+// later than it could be the end of the first is told.
+constexpr std::size_t kChainMost = 4;
+constexpr double kChainTime = 50 * base::kMicrosecond;
+// Works that may be in one with others. A guess that is wrong delays a few ends, once.
+constexpr double kBrief = 10 * base::kMicrosecond;
 
 // A part of a buffer that a sub-buffer cannot stand for, since it begins at an address that is not
 // aligned as the device wants it: the kernel gets a copy of it, which is copied back.
@@ -20,11 +32,10 @@ struct Aside {
 // A work between submit() and its end. Deletes itself when it tells of it.
 class Flight {
  public:
-  Flight(Device& device, Completion& completion)
-      : device_(device),
-        cl_(device.cl),
-        completion_(completion),
-        queue_(device.least_busy_queue()) {}
+  Flight(Device& device, Completion& completion, Queue& queue)
+      : device_(device), cl_(device.cl), completion_(completion), queue_(queue) {
+    queue.works.fetch_add(1, std::memory_order_relaxed);
+  }
   ~Flight();
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
@@ -33,10 +44,14 @@ class Flight {
   bool copy_to_device(std::span<const Copy> copies);
   bool launch(const Work& work);
   bool copy_to_host(std::span<const Copy> copies);
-  // Hands the work to the device. The flight may be over when this returns.
-  static void depart(std::unique_ptr<Flight> flight);
+  // To come down with it: what was enqueued before it in the same queue.
+  void follow(std::unique_ptr<Flight> before) { before_ = std::move(before); }
+  Queue& queue() { return queue_; }
+  // Hands the works to the device. The flights may be over when this returns.
+  static void depart(std::unique_ptr<Flight> last);
 
  private:
+  using Chain = std::array<std::unique_ptr<Flight>, kChainMost>;
   bool fail(Failure failure, std::string message);
   bool set_arguments(cl_kernel kernel, const Work& work);
   bool set_buffer(cl_kernel kernel, cl_uint index, const KernelArgument& argument);
@@ -44,8 +59,11 @@ class Flight {
   cl_mem part_of(const Buffer& buffer, Bytes offset, Bytes size, cl_int* error);
   bool copy_aside_back();
   void keep_last(cl_event event);
+  cl_event last_of_chain() const;
   Nanos time_of(cl_event event, cl_profiling_info what) const;
+  void note_end(cl_int status);
   void arrive(cl_int status);
+  static void note_times(std::span<const std::unique_ptr<Flight>> chain);
   static void CL_CALLBACK on_end(cl_event event, cl_int status, void* flight);
 
   Device& device_;
@@ -53,12 +71,15 @@ class Flight {
   Completion& completion_;
   Queue& queue_;
   Outcome outcome_;
-  const Kernel* kernel_ = nullptr;
+  std::unique_ptr<Flight> before_;
+  Kernel* kernel_ = nullptr;
+  std::uint64_t items_ = 1;
   std::vector<Aside> asides_;
   std::vector<cl_mem> parts_;  // sub-buffers, until the launch has taken them
   // Events that the times are read from; `last_` is of the last command, whatever it was.
   cl_event first_copy_ = nullptr, run_ = nullptr, last_ = nullptr;
   bool copies_back_ = false;
+  Nanos ended_ = 0;  // by the device's clock
 };
 
 Flight::~Flight() {
@@ -214,6 +235,7 @@ bool Flight::launch(const Work& work) {
   bool launched = set_arguments(kernel, work);
   if (launched) {
     std::size_t global[3], local[3], offset[3];
+    items_ = work.global[0] * work.global[1] * work.global[2];
     for (int i = 0; i < 3; ++i) {
       global[i] = work.global[i];
       local[i] = work.local[i];
@@ -248,21 +270,32 @@ bool Flight::copy_aside_back() {
   return true;
 }
 
+// Of the command that was enqueued last; nullptr: there is none.
+cl_event Flight::last_of_chain() const {
+  for (const Flight* flight = this; flight != nullptr; flight = flight->before_.get()) {
+    if (flight->last_ != nullptr) return flight->last_;
+  }
+  return nullptr;
+}
+
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
 void Flight::depart(std::unique_ptr<Flight> flight) {
   Flight& self = *flight;
-  if (self.last_ == nullptr) {
+  const cl_event last = self.last_of_chain();
+  if (last == nullptr) {
     flight.release()->arrive(CL_COMPLETE);
     return;
   }
-  const cl_event last = self.last_;
   const Library& cl = self.cl_;
   const cl_int flushed = cl.Flush(self.queue_.handle);
   // A driver that runs commands in the thread that flushes them has ended already, and a call-back
   // would only cost.
   cl_int status = CL_QUEUED;
   cl.GetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  if (flushed != CL_SUCCESS) status = flushed;
+  if (flushed != CL_SUCCESS) {
+    for (Flight* one = &self; one != nullptr; one = one->before_.get()) one->note_end(flushed);
+    status = CL_COMPLETE;
+  }
   if (status <= CL_COMPLETE) {
     flight.release()->arrive(status);
     return;
@@ -290,30 +323,70 @@ Nanos Flight::time_of(cl_event event, cl_profiling_info what) const {
   return static_cast<Nanos>(time);
 }
 
+void Flight::note_end(cl_int status) {
+  if (status >= 0 || outcome_.failure != Failure::kNone) return;
+  fail(Failure::kDevice,
+       fmt::format("{}{} failed on {}: {}", kernel_ != nullptr ? "the kernel " : "a copy",
+                   kernel_ != nullptr ? "'" + kernel_->name() + "'" : "",
+                   device_.description.name, name_of_error(status)));
+}
+
+void Flight::note_times(std::span<const std::unique_ptr<Flight>> chain) {
+  for (const auto& one : chain) {
+    Outcome& outcome = one->outcome_;
+    outcome.copy_began = one->time_of(one->first_copy_, CL_PROFILING_COMMAND_START);
+    outcome.run_began = one->time_of(one->run_, CL_PROFILING_COMMAND_START);
+    outcome.run_ended = one->time_of(one->run_, CL_PROFILING_COMMAND_END);
+    one->ended_ = one->last_ == one->run_ ? outcome.run_ended
+                                          : one->time_of(one->last_, CL_PROFILING_COMMAND_END);
+    if (one->copies_back_) outcome.copy_ended = one->ended_;
+    if (outcome.run_ended > outcome.run_began && outcome.run_began != 0) {
+      one->kernel_->learn(one->items_, outcome.run_ended - outcome.run_began);
+    }
+  }
+  const os::MutexLock lock(chain.front()->device_.clock_mutex);
+  DeviceClock& clock = chain.front()->device_.clock;
+  const Nanos now = os::monotonic_now();
+  // The first one ended last: it is nearest to now.
+  if (const Nanos ended = chain.front()->ended_; ended != 0) clock.note(ended, now);
+  for (const auto& one : chain) {
+    for (Nanos* const time : {&one->outcome_.copy_began, &one->outcome_.run_began,
+                              &one->outcome_.run_ended, &one->outcome_.copy_ended}) {
+      *time = clock.to_host(*time);
+    }
+  }
+}
+
+// `status` of the last command of the chain.
 void Flight::arrive(cl_int status) {
-  std::unique_ptr<Flight> self(this);
-  if (status < 0 && outcome_.failure == Failure::kNone) {
-    fail(Failure::kDevice,
-         fmt::format("{}{} failed on {}: {}", kernel_ != nullptr ? "the kernel " : "a copy",
-                     kernel_ != nullptr ? "'" + kernel_->name() + "'" : "",
-                     device_.description.name, name_of_error(status)));
+  Chain chain;
+  std::size_t count = 0;
+  for (std::unique_ptr<Flight> one(this); one != nullptr; ++count) {
+    std::unique_ptr<Flight> before = std::move(one->before_);
+    chain[count] = std::move(one);
+    one = std::move(before);
   }
-  const Nanos ended = time_of(last_, CL_PROFILING_COMMAND_END);
-  if (ended != 0) {
-    const os::MutexLock lock(device_.clock_mutex);
-    DeviceClock& clock = device_.clock;
-    clock.note(ended, os::monotonic_now());
-    outcome_.copy_began = clock.to_host(time_of(first_copy_, CL_PROFILING_COMMAND_START));
-    outcome_.run_began = clock.to_host(time_of(run_, CL_PROFILING_COMMAND_START));
-    outcome_.run_ended = clock.to_host(time_of(run_, CL_PROFILING_COMMAND_END));
-    if (copies_back_) outcome_.copy_ended = clock.to_host(ended);
+  const auto flights = std::span(chain).first(count);
+  for (const auto& one : flights) {
+    cl_int own = status;
+    if (count > 1 && one->last_ != nullptr) {
+      cl_.GetEventInfo(one->last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof own, &own, nullptr);
+    }
+    one->note_end(own);
   }
-  queue_.works.fetch_sub(1, std::memory_order_relaxed);
+  note_times(flights);
+  queue_.works.fetch_sub(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
   // Nothing of the device may be touched once the client knows: it may end the back end.
-  Completion& completion = completion_;
-  Outcome outcome = std::move(outcome_);
-  self.reset();
-  completion.finished(std::move(outcome));
+  std::array<std::pair<Completion*, Outcome>, kChainMost> told;
+  for (std::size_t i = 0; i < count; ++i) {
+    told[i] = {&chain[i]->completion_, std::move(chain[i]->outcome_)};
+    chain[i].reset();
+  }
+  // In the order in which they ended.
+  for (std::size_t i = count - 1; i > 0; --i) {
+    told[i].first->finished_with_others(std::move(told[i].second));
+  }
+  told[0].first->finished(std::move(told[0].second));
 }
 
 }  // namespace
@@ -341,17 +414,17 @@ Outcome failed_launch(cl_int error, const Kernel& kernel) {
                                      name_of_error(error)));
 }
 
-void Device::submit(const Work& work, Completion& completion) {
-  if (!runs_in_caller_) return fly(*this, work, completion);
+void Device::submit(std::span<const Submission> all) {
+  if (!runs_in_caller_) return fly(*this, all);
   {
     const os::MutexLock lock(line_mutex_);
     if (busy_) {
-      waiting_.push_back({work, &completion});
+      waiting_.insert(waiting_.end(), all.begin(), all.end());
       return;
     }
     busy_ = true;
   }
-  fly(*this, work, completion);
+  fly(*this, all);
   work_off_line();
 }
 
@@ -359,7 +432,7 @@ void Device::submit(const Work& work, Completion& completion) {
 // not returned.
 void Device::work_off_line() {
   for (;;) {
-    std::vector<Waiting> taken;
+    std::vector<Submission> taken;
     {
       const os::MutexLock lock(line_mutex_);
       if (waiting_.empty()) {
@@ -368,15 +441,56 @@ void Device::work_off_line() {
       }
       taken.swap(waiting_);
     }
-    for (const Waiting& one : taken) fly(*this, one.work, *one.completion);
+    fly(*this, taken);
   }
 }
 
-void fly(Device& device, const Work& work, Completion& completion) {
-  auto flight = std::make_unique<Flight>(device, completion);
-  static_cast<void>(flight->copy_to_device(work.to_device) && flight->launch(work) &&
-                    flight->copy_to_host(work.to_host));
-  Flight::depart(std::move(flight));
+namespace {
+
+// How long a work that may be in one with others is expected to take; negative: it may not be.
+double brief_time(const Work& work) {
+  const auto moves = [](const Copy& copy) {
+    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
+  };
+  if (work.kernel == nullptr || std::any_of(work.to_device.begin(), work.to_device.end(), moves) ||
+      std::any_of(work.to_host.begin(), work.to_host.end(), moves)) {
+    return -1;
+  }
+  const double time = static_cast<const Kernel&>(*work.kernel)
+                          .expected(work.global[0] * work.global[1] * work.global[2]);
+  return time <= kBrief ? time : -1;
+}
+
+}  // namespace
+
+void fly(Device& device, std::span<const Submission> all) {
+  std::unique_ptr<Flight> chain;
+  std::size_t length = 0;
+  double expected = 0;
+  for (const Submission& one : all) {
+    const double time = brief_time(one.work);
+    if (chain != nullptr &&
+        (time < 0 || length == kChainMost || expected + time > kChainTime)) {
+      Flight::depart(std::move(chain));
+    }
+    if (chain == nullptr) {
+      length = 0;
+      expected = 0;
+    }
+    Queue& queue = chain != nullptr ? chain->queue() : device.least_busy_queue();
+    auto flight = std::make_unique<Flight>(device, *one.completion, queue);
+    static_cast<void>(flight->copy_to_device(one.work.to_device) && flight->launch(one.work) &&
+                      flight->copy_to_host(one.work.to_host));
+    flight->follow(std::move(chain));
+    ++length;
+    expected += time;
+    if (time < 0) {
+      Flight::depart(std::move(flight));
+    } else {
+      chain = std::move(flight);
+    }
+  }
+  if (chain != nullptr) Flight::depart(std::move(chain));
 }
 
 }  // namespace amasia::devices::opencl
