@@ -203,11 +203,19 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
     return no_fault();
   }
   if (graph_.add(task->number, numbers)) {
-    ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
-    pump();
+    if (ready_.empty() && may_put()) {
+      put(*task);
+    } else {
+      ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
+      pump();
+    }
     flush();
   }
   return no_fault();
+}
+
+bool Client::may_put() const {
+  return link_ != nullptr && !draining_ && outstanding_ < kWindow;
 }
 
 void Client::pump() {
@@ -218,7 +226,7 @@ void Client::pump() {
     }
     return;
   }
-  while (!draining_ && outstanding_ < kWindow && !ready_.empty()) {
+  while (may_put() && !ready_.empty()) {
     const std::shared_ptr<Task> task = ready_.begin()->second;
     ready_.erase(ready_.begin());
     put(*task);
@@ -233,29 +241,35 @@ void Client::put(Task& task) {
   record.work_items = items_of(task);
   record.allowed = task.allowed;
   record.preferred = task.preferred;
-  std::vector<ArgumentsRecord> arguments;
+  const bool tells = (task.flags & MCL_FLAG_NO_RES) == 0;
   for (const Argument& argument : task.arguments) {
     if (!argument.is_buffer()) continue;
     if (argument.resident == nullptr) {
       record.temporary += argument.size;
-      continue;
+    } else if (tells && record.arguments < kMaxResidentArguments) {
+      ++record.arguments;
     }
-    if ((task.flags & MCL_FLAG_NO_RES) != 0 || record.arguments == kMaxResidentArguments) continue;
-    if (arguments.empty() || arguments.back().count == ArgumentsRecord::kMost) {
-      arguments.emplace_back();
-    }
-    ArgumentsRecord& last = arguments.back();
-    const auto access = (argument.kernel_reads() || !argument.kernel_writes() ? 1U : 0U) |
-                        (argument.kernel_writes() ? 2U : 0U);
-    last.access[last.count] = static_cast<std::uint8_t>(access);
-    last.entries[last.count++] = {argument.resident->number, argument.resident->where.size()};
-    ++record.arguments;
   }
   task.link = link_number_;
   task.state = TaskState::kPut;
   ++outstanding_;
   post(Record::of(record));
-  for (const ArgumentsRecord& one : arguments) post(Record::of(one));
+  if (record.arguments != 0) post_arguments(task, record.arguments);
+}
+
+// The first `left` of its resident ones.
+void Client::post_arguments(const Task& task, std::size_t left) {
+  ArgumentsRecord last;
+  for (const Argument& argument : task.arguments) {
+    if (argument.resident == nullptr || left == 0) continue;
+    const auto access = (argument.kernel_reads() || !argument.kernel_writes() ? 1U : 0U) |
+                        (argument.kernel_writes() ? 2U : 0U);
+    last.access[last.count] = static_cast<std::uint8_t>(access);
+    last.entries[last.count++] = {argument.resident->number, argument.resident->where.size()};
+    if (--left != 0 && last.count < ArgumentsRecord::kMost) continue;
+    post(Record::of(last));
+    last = {};
+  }
 }
 
 void Client::post(const Record& record, bool urgent) {
@@ -269,22 +283,23 @@ bool Client::wants_grants(OwnDevice device) {
 }
 
 void Client::flush() {
-  while (link_ != nullptr && !unsent_.empty()) {
-    Record batch[64];
-    std::size_t count = 0;
-    while (count < std::size(batch) && count < unsent_.size()) {
-      batch[count] = unsent_[count];
-      ++count;
-    }
-    if (!link_->send(std::span(batch, count), unsent_urgent_)) {
-      if (count == 1 || !link_->send(std::span(batch, count = 1), unsent_urgent_)) {
+  constexpr std::size_t kAtOnce = 64;
+  std::size_t sent = 0;
+  while (link_ != nullptr && sent < unsent_.size()) {
+    auto batch = std::span(std::as_const(unsent_)).subspan(sent);
+    batch = batch.first(std::min(batch.size(), kAtOnce));
+    if (!link_->send(batch, unsent_urgent_)) {
+      batch = batch.first(1);
+      if (!link_->send(batch, unsent_urgent_)) {
         // The daemon empties its ring all the time; the service thread tries again soon.
         interrupt_.raise();
+        unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(sent));
         return;
       }
     }
-    unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(count));
+    sent += batch.size();
   }
+  unsent_.clear();  // keeps its memory
   unsent_urgent_ = false;
 }
 

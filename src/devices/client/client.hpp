@@ -132,6 +132,8 @@ class Client {
   DeviceSet classes_of(std::uint64_t flags) const;
   void pump() AMASIA_REQUIRES(lock_);
   void put(Task& task) AMASIA_REQUIRES(lock_);
+  void post_arguments(const Task& task, std::size_t left) AMASIA_REQUIRES(lock_);
+  bool may_put() const AMASIA_REQUIRES(lock_);
   // To the daemon, with the next flush(). What is not urgent need not wake it.
   void post(const Record& record, bool urgent = true) AMASIA_REQUIRES(lock_);
   void flush() AMASIA_REQUIRES(lock_);
@@ -227,7 +229,7 @@ class Client {
   bool draining_ AMASIA_GUARDED_BY(lock_) = false;
   bool link_wanted_ AMASIA_GUARDED_BY(lock_) = false;
   std::string link_error_ AMASIA_GUARDED_BY(lock_);
-  std::deque<Record> unsent_ AMASIA_GUARDED_BY(lock_);
+  std::vector<Record> unsent_ AMASIA_GUARDED_BY(lock_);
   bool unsent_urgent_ AMASIA_GUARDED_BY(lock_) = false;
   TaskGraph graph_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);

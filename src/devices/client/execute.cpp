@@ -119,6 +119,7 @@ bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
       if (takes_long) break;
     }
   }
+  if (count == 0) return false;
   // What the caller waits for comes last: with that it may stay.
   const auto jobs = std::span(taken).first(count);
   const auto own = std::find_if(jobs.begin(), jobs.end(), [&](const Job& job) {
@@ -126,7 +127,7 @@ bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
   });
   if (own != jobs.end()) std::iter_swap(own, std::prev(jobs.end()));
   submit_all(jobs, mine, deadline);
-  return count != 0;
+  return true;
 }
 
 void Client::submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline) {

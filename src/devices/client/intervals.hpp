@@ -46,6 +46,12 @@ class IntervalSet {
       if (old.end > range.end) at = ranges_.emplace(range.end, old.end).first;
     }
   }
+  // Whether all of `range` is in the set.
+  bool covers(Range range) const {
+    if (range.begin >= range.end) return true;
+    const auto after = ranges_.upper_bound(range.begin);
+    return after != ranges_.begin() && std::prev(after)->second >= range.end;
+  }
   // What of `range` is in the set, and what is not.
   std::vector<Range> common(Range range) const {
     std::vector<Range> out;

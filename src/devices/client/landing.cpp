@@ -89,7 +89,20 @@ void Client::land(const std::shared_ptr<Task>& task) {
 // Gives back what the task used.
 void Client::release(Task& task, bool failed) {
   const auto device = static_cast<OwnDevice>(task.device);
-  for (std::shared_ptr<DeviceBuffer>& buffer : task.held) bury(std::move(buffer));
+  for (std::shared_ptr<DeviceBuffer>& held : task.held) {
+    const bool stays = std::any_of(
+        task.arguments.begin(), task.arguments.end(), [&](const Argument& argument) {
+          if (argument.resident == nullptr) return false;
+          const auto copy = argument.resident->copies.find(device);
+          return copy != argument.resident->copies.end() && copy->second == held;
+        });
+    // Another reference of that copy is kept, and goes under the lock too: nothing is freed here.
+    if (stays) {
+      held.reset();
+    } else {
+      bury(std::move(held));
+    }
+  }
   task.held.clear();
   for (Argument& argument : task.arguments) {
     if (argument.resident == nullptr) continue;

@@ -77,9 +77,9 @@ std::vector<OwnDevice> Residency::copies() const {
 }
 
 bool Residency::is_valid(OwnDevice where, Range range) const {
-  if (where == kHost) return host_.missing(range).empty();
+  if (where == kHost) return host_.covers(range);
   const auto found = devices_.find(where);
-  return found != devices_.end() && found->second.missing(range).empty();
+  return found != devices_.end() && found->second.covers(range);
 }
 
 }  // namespace amasia::devices

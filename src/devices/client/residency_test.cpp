@@ -43,6 +43,7 @@ TEST(IntervalSet, AgreesWithASetOfBytes) {
         ASSERT_EQ(missing.contains(at), !bytes.contains(at));
       }
       ASSERT_EQ(common.size() + missing.size(), asked.size());
+      ASSERT_EQ(intervals.covers(asked), missing.empty());
       ASSERT_EQ(intervals.empty(), bytes.empty());
     }
   }

@@ -107,7 +107,7 @@ bool Client::drain(bool own_thread) {
     link = link_;
   }
   bool any = false;
-  while (link != nullptr) {
+  while (link != nullptr && !link->nothing_received()) {
     std::array<Record, 64> records;
     std::size_t count = 0;
     while (count < records.size() && link->receive(&records[count]) == RingState::kOk) ++count;
