@@ -21,6 +21,7 @@
 
 #include "fabric/fabric.hpp"
 #include "omp/abi/runtimes.hpp"
+#include "omp/launch/program_thread_locals.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/omp.hpp"
 #include "omp/work_sharing/doacross.hpp"
@@ -69,16 +70,32 @@ std::byte* reserve_stacks(Bytes length) {
   return static_cast<std::byte*>(base);
 }
 
+// The program's, which are as much each thread's own here as on nodes with a process each. Never
+// destroyed: exit() may still ask. nullptr: there are too many libraries.
+const ThreadLocals* find_thread_locals() {
+  const auto objects = std::make_unique<ObjectTable>();
+  if (!objects->scan(reinterpret_cast<const void*>(&find_thread_locals))) return nullptr;
+  return new ThreadLocals(thread_locals_of(*objects));
+}
+
 class EmulatedServices final : public Services {
  public:
-  explicit EmulatedServices(fabric::Fabric& fabric)
+  // `thread_locals` may be nullptr: nothing is known of them.
+  EmulatedServices(fabric::Fabric& fabric, const ThreadLocals* thread_locals)
       : fabric_(fabric),
+        thread_locals_(thread_locals),
         stack_size_(managed_stack_size(true)),
         stacks_(reserve_stacks(kStacksPerNode * (stack_size_ + base::kPageSize)),
                 kStacksPerNode * (stack_size_ + base::kPageSize), stack_size_) {}
 
   Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
   int help() override { return static_cast<int>(fabric_.poll(kPollBudget)); }
+  ThreadLocals::Kind kind_of_thread_locals() const override {
+    return thread_locals_ == nullptr ? ThreadLocals::Kind::kBound : thread_locals_->kind;
+  }
+  std::span<const ThreadBlock> thread_blocks() const override {
+    return thread_locals_ == nullptr ? std::span<const ThreadBlock>() : thread_locals_->blocks;
+  }
   [[noreturn]] void abort_job(std::string_view why) override {
     base::log_line(base::LogLevel::kError, "{}", why);
     _exit(1);
@@ -86,6 +103,7 @@ class EmulatedServices final : public Services {
 
  private:
   fabric::Fabric& fabric_;
+  const ThreadLocals* const thread_locals_;
   const Bytes stack_size_;
   StackPool stacks_;
 };
@@ -93,9 +111,10 @@ class EmulatedServices final : public Services {
 // One node with what belongs to it.
 class EmulatedNode {
  public:
-  EmulatedNode(fabric::Fabric& fabric, const NodeSettings& settings, const LoopSettings& loops)
+  EmulatedNode(fabric::Fabric& fabric, const NodeSettings& settings, const LoopSettings& loops,
+               const ThreadLocals* thread_locals)
       : fabric_(fabric),
-        services_(fabric),
+        services_(fabric, thread_locals),
         node_(fabric, services_, settings),
         sharing_(node_, loops),
         turns_(node_),
@@ -164,12 +183,14 @@ __attribute__((constructor)) void start_emulation() {
   settings.reduction_window =
       number_from_environment("AMASIA_REDUCTION_WINDOW", 0, 1 << 20, 32 * 1024);
   const LoopSettings loops = loops_from_environment();
+  const ThreadLocals* const thread_locals = find_thread_locals();
   emulation = new Emulation;
   emulation->network = fabric::make_loopback(count);
   for (std::uint32_t id = 0; id < count; ++id) {
     const NodeId node{static_cast<NodeId::representation>(id)};
     emulation->nodes.push_back(
-        std::make_unique<EmulatedNode>(emulation->network->fabric(node), settings, loops));
+        std::make_unique<EmulatedNode>(emulation->network->fabric(node), settings, loops,
+                                       thread_locals));
   }
   set_process_node(&emulation->nodes[0]->node());
   for (const auto& node : emulation->nodes) node->start();
