@@ -153,6 +153,20 @@ void SharingModel::note(const Judgement& now) {
   charged_since_ = 0;
 }
 
+// While data follow a share that has moved, times are not those of the share.
+void SharingModel::note_variation(std::span<const RegionPart> nodes, double elapsed) {
+  if (std::exchange(variation_of_, version_) != version_) variation_.restart();
+  if (window_.settling == 0) {
+    std::array<Variation::Part, base::kMaxNodes> parts{};
+    for (std::size_t i = 0; i < node_count_; ++i) {
+      if (nodes[i].threads != 0) parts[i] = {nodes[i].work, per_node(nodes[i])};
+    }
+    variation_.note(std::span(parts).first(node_count_), elapsed);
+  }
+  findings_.balanced = std::max(findings_.balanced, variation_.expected());
+  findings_.shared = findings_.balanced + findings_.charged;
+}
+
 void SharingModel::enter(Phase phase) {
   phase_ = phase;
   runs_in_phase_ = 0;
@@ -224,6 +238,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   note_nodes(nodes, findings_of_ == 0);
   note(now);
+  note_variation(nodes, now.elapsed);
   const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
   const bool settles = cold || kSettling * now.elapsed < elapsed_before;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
@@ -281,6 +296,7 @@ void SharingModel::start_over() {
   ++version_;
   window_ = {};
   recent_ = {};
+  variation_ = {};
   ++beginnings_;
   enter(Phase::kCold);
 }

@@ -10,6 +10,7 @@
 //   rate_i    = w_i / (b_i + s_i)                   the node's speed with what sharing costs it
 //   balanced  = 1 / sum rate_i + rest               rest = elapsed - max (b_i + s_i): fork and join
 //   shared    = balanced + charged                  charged: stall that it causes elsewhere
+// (once some executions with the same shares tell how times vary, at least what variation.hpp says)
 // and sharing pays if shared < alone. The first execution brings data to the nodes, which stays
 // there; so the second one decides, unless the first was beyond hope.
 //
@@ -38,6 +39,7 @@
 
 #include "base/base.hpp"
 #include "loops/single_node.hpp"
+#include "loops/variation.hpp"
 
 namespace amasia::loops {
 
@@ -140,6 +142,7 @@ class SharingModel {
   struct Judgement;
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void note(const Judgement& now);
+  void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
   void decide_after_trial(double measured);
@@ -182,6 +185,8 @@ class SharingModel {
     double median_with(double latest);
   };
   std::array<Recent, base::kMaxNodes> recent_{};
+  Variation variation_;
+  std::uint32_t variation_of_ = 0;  // the version of the powers
   Findings findings_;
   std::uint32_t findings_of_ = 0;  // executions
   double charged_since_ = 0;       // the last shared execution
