@@ -89,7 +89,8 @@ void Node::on_message(const fabric::Incoming& message) {
       good = message.from == base::kOrigin && mailbox_.put_ask(message.body);
       break;
     case kValuesMessage:
-      good = message.body.size() == sizeof(ValuesHead) + thread_values_.size() &&
+      good = (message.body.size() == sizeof(ValuesHead) + thread_values_.size() ||
+              message.body.size() == sizeof(ValuesHead)) &&
              mailbox_.put_values(message.body);
       break;
     case kCancelMessage:

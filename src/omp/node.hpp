@@ -227,8 +227,8 @@ class Node final : public fabric::Handler {
   void charge_stall(Nanos& seen);
   // The thread-local variables of a region's threads are brought to where these are to run. Between
   // regions of the team, by the thread that forks them; native stack.
-  void bring_values(std::span<const NodeShare> shares);
-  void bring_values_home(std::uint32_t threads, RegionPlan& plan);
+  void bring_values(std::span<const NodeShare> shares, bool at_most = false);
+  void bring_values_home(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   void ask_for_values(std::span<const ThreadHomes::Move> moves);
   void send_values(NodeId to, std::uint32_t thread, const ThreadValues::Packed& values);
   void answer_ask();

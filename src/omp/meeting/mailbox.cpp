@@ -93,7 +93,9 @@ bool Mailbox::put_ask(std::span<const std::byte> body) {
 
 bool Mailbox::put_values(std::span<const std::byte> body) {
   ValuesHead head;
-  if (!read_head(body, head) || head.thread_pointer == 0) return false;
+  if (!read_head(body, head) || (head.thread_pointer == 0) != (body.size() == sizeof head)) {
+    return false;
+  }
   // M4: the reader has dropped those before.
   const std::uint32_t there = values_there_.load(std::memory_order_acquire);
   if (there == kMaxThreadsAsked) return false;

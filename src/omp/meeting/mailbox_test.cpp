@@ -122,6 +122,9 @@ TEST(Mailbox, GathersValuesUntilTheyAreTaken) {
   Mailbox mailbox;
   EXPECT_FALSE(mailbox.put_values({}));
   EXPECT_FALSE(mailbox.put_values(message(ValuesHead{1, 0, 0}, 8))) << "nobody's";
+  EXPECT_FALSE(mailbox.put_values(message(ValuesHead{1, 0, 64}, 0))) << "nothing";
+  EXPECT_TRUE(mailbox.put_values(message(ValuesHead{1, 0, 0}, 0))) << "it has none";
+  mailbox.drop_values();
   for (std::uint32_t round = 0; round < 2; ++round) {
     for (std::uint32_t thread = 0; thread < 3; ++thread) {
       EXPECT_EQ(mailbox.values_there(), thread);

@@ -99,7 +99,8 @@ struct AskValuesHead {
 };
 inline constexpr std::uint32_t kMaxThreadsAsked = 1 << 16;
 
-// Followed by the packed variables of a thread; `thread_pointer` is that of their last place.
+// Followed by the packed variables of a thread; `thread_pointer` is that of their last place. An
+// answer may have none of either: no thread of that number has run there.
 struct ValuesHead {
   std::uint32_t thread;
   std::uint32_t reserved;

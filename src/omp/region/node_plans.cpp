@@ -113,7 +113,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     copyin_met_.store(true, std::memory_order_relaxed);
   }
   if (plan.reason != SingleReason::kNone) {
-    bring_values_home(threads, plan);
+    bring_values_home(request, threads, plan);
     return plan;
   }
   // Acquire and release: one region after the other uses the team. Partner: run_region.
@@ -123,7 +123,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   }
   if (!decide_shares(request, threads, plan)) {
     region_busy_.store(false, std::memory_order_release);
-    bring_values_home(threads, plan);
+    bring_values_home(request, threads, plan);
   }
   plan.keeps_values = plan.keeps_values || (plan.global() && owns_values());
   return plan;

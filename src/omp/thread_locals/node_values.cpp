@@ -34,27 +34,31 @@ void Node::pack_thread_values() {
   if (owns_values()) on_native_stack([this] { thread_values_.begin(0, 1); });
 }
 
-// A region that stays has all its threads here.
-void Node::bring_values_home(std::uint32_t threads, RegionPlan& plan) {
+// A region that stays has all its threads here, as many as the next runtime gives it.
+void Node::bring_values_home(const RegionRequest& request, std::uint32_t threads,
+                             RegionPlan& plan) {
   if (threads < 2 || !owns_values()) return;
   plan.keeps_values = true;
+  const bool at_most = runtime(request.abi).icvs().dynamic != 0;
   // Acquire and release, as in plan_region. While another initial thread's region runs, the other
   // nodes cannot answer: what they have is not found again by this region's threads.
   if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
-    return on_native_stack([&] { thread_values_.begin(0, threads); });
+    return on_native_stack([&] { thread_values_.begin(0, threads, at_most); });
   }
   const NodeShare here{base::kOrigin, threads, 0};
-  on_native_stack([&] { bring_values({&here, 1}); });
+  on_native_stack([&] { bring_values({&here, 1}, at_most); });
   region_busy_.store(false, std::memory_order_release);
 }
 
-void Node::bring_values(std::span<const NodeShare> shares) {
+void Node::bring_values(std::span<const NodeShare> shares, bool at_most) {
   values_sent_.fill(0);
   const std::span<const ThreadHomes::Move> moves = thread_homes_.follow(shares);
   for (const ThreadHomes::Move& move : moves) {
-    if (move.from == self()) send_values(move.to, move.thread, thread_values_.take(move.thread));
+    if (move.from != self()) continue;
+    const ThreadValues::Packed values = thread_values_.take(move.thread);
+    if (!values.bytes.empty()) send_values(move.to, move.thread, values);
   }
-  thread_values_.begin(0, shares[0].threads);
+  thread_values_.begin(0, shares[0].threads, at_most);
   ask_for_values(moves);
 }
 
@@ -81,6 +85,7 @@ void Node::ask_for_values(std::span<const ThreadHomes::Move> moves) {
     const std::uint32_t thread = head_of(message).thread;
     const auto move = std::ranges::find(moves, thread, &ThreadHomes::Move::thread);
     AMASIA_CHECK(move != moves.end(), "nodes answer for the threads that they are asked for");
+    if (values_in(message).bytes.empty()) continue;
     if (move->to == self()) {
       thread_values_.keep(thread, values_in(message));
     } else {
@@ -96,7 +101,7 @@ void Node::send_values(NodeId to, std::uint32_t thread, const ThreadValues::Pack
   send(to, kValuesMessage, fabric::bytes_of(head), values.bytes);
 }
 
-// On another node, between regions.
+// On another node, between regions. Each is answered for, be it with nothing.
 void Node::answer_ask() {
   const std::span<const std::uint32_t> asked = mailbox_.threads_asked();
   const std::vector<std::uint32_t> threads(asked.begin(), asked.end());
@@ -115,12 +120,13 @@ void Node::take_values(const NodeShare& own, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::span<const std::byte> message = mailbox_.values(i);
     const std::uint32_t thread = head_of(message).thread;
-    if (thread < own.offset || thread - own.offset >= own.threads) {
+    const ThreadValues::Packed values = values_in(message);
+    if (values.bytes.empty() || thread < own.offset || thread - own.offset >= own.threads) {
       services_.abort_job(fmt::format("the origin sent node {} variables of thread {}, which is "
-                                      "none of its own",
+                                      "none of its own, or has none",
                                       self().value, thread));
     }
-    thread_values_.keep(thread, values_in(message));
+    thread_values_.keep(thread, values);
   }
   mailbox_.drop_values();
 }

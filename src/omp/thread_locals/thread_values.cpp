@@ -24,12 +24,13 @@ ThreadValues::ThreadValues(std::span<const ThreadBlock> blocks)
       size_(std::accumulate(blocks.begin(), blocks.end(), Bytes{0},
                             [](Bytes sum, const ThreadBlock& one) { return sum + one.size; })) {}
 
-void ThreadValues::begin(std::uint32_t first, std::uint32_t threads) {
+void ThreadValues::begin(std::uint32_t first, std::uint32_t threads, bool at_most) {
   if (slots_.size() < first + threads) slots_.resize(first + threads);
   first_ = first;
   for (std::uint32_t id = 0; id < slots_.size(); ++id) {
     Slot& slot = slots_[id];
-    const bool takes_part = id >= first && id - first < threads;
+    // The program's first thread is always there.
+    const bool takes_part = id == 0 || (!at_most && id >= first && id - first < threads);
     // The node's thread with this number will be the one that it was.
     if (slot.thread_pointer == 0 || (takes_part && slot.place == id - first)) continue;
     pack(slot.thread_pointer, slot.kept);
@@ -48,7 +49,7 @@ void ThreadValues::enter(std::uint32_t id) {
 }
 
 ThreadValues::Packed ThreadValues::take(std::uint32_t id) {
-  AMASIA_CHECK(id < slots_.size(), "only threads that have run here are asked for");
+  if (id >= slots_.size()) return {};
   Slot& slot = slots_[id];
   const std::uintptr_t kept_from = std::exchange(slot.kept_from, 0);
   const std::uintptr_t thread_pointer = std::exchange(slot.thread_pointer, 0);
@@ -56,7 +57,7 @@ ThreadValues::Packed ThreadValues::take(std::uint32_t id) {
     taken_.swap(slot.kept);
     return {kept_from, taken_};
   }
-  AMASIA_CHECK(thread_pointer != 0, "only threads that have run here are asked for");
+  if (thread_pointer == 0) return {};
   pack(thread_pointer, taken_);
   return {thread_pointer, taken_};
 }

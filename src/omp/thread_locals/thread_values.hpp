@@ -53,19 +53,19 @@ class ThreadValues {
   Bytes size() const { return size_; }
 
   // Before this node's part of a region begins, with the threads first … first + threads - 1 of the
-  // team, and after what has left the node was packed.
-  void begin(std::uint32_t first, std::uint32_t threads);
+  // team, and after what has left the node was taken. `at_most`: there may be fewer of them.
+  void begin(std::uint32_t first, std::uint32_t threads, bool at_most = false);
 
   // On the thread with this number, as its part of a region begins: it gets what was kept for it.
   // Native stack. A number that was not expected is none of the team's.
   void enter(std::uint32_t id);
 
   struct Packed {
-    std::uintptr_t thread_pointer = 0;  // of the thread that had them
-    std::span<const std::byte> bytes;   // size()
+    std::uintptr_t thread_pointer = 0;  // of the thread that had them; 0: none had
+    std::span<const std::byte> bytes;   // size(), or none
   };
-  // Between regions, what thread `id` had, which ran here last and leaves the node. Valid until the
-  // next call.
+  // Between regions, what thread `id` had, which leaves the node. None if it has not run here: the
+  // next runtime may have made a team smaller than it was to be. Valid until the next call.
   Packed take(std::uint32_t id);
   // Between regions, for thread `id` to find when it enters. `values.bytes` has size().
   void keep(std::uint32_t id, const Packed& values);

@@ -165,12 +165,34 @@ TEST(ThreadValues, OutliveASmallerTeam) {
   }
 }
 
-TEST(ThreadValues, AreNotWhatAThreadOutsideTheTeamHas) {
+TEST(ThreadValues, OutliveATeamThatIsSmallerThanItWasToBe) {
+  TestNode node;
+  const auto run = [&node](std::uint32_t id, int earlier) {
+    node.pool[id]->run([&node, id, earlier] { execute(node.values, id, earlier); });
+  };
+  fit(node, 3);
+  node.values.begin(0, 3, true);
+  for (const std::uint32_t id : {0u, 1u, 2u}) run(id, 0);
+  node.values.begin(0, 3, true);
+  fit(node, 2);
+  for (const std::uint32_t id : {0u, 1u}) run(id, 1);
+  node.values.begin(0, 3, true);
+  fit(node, 3);
+  for (const std::uint32_t id : {0u, 1u}) run(id, 2);
+  run(2, 1);
+}
+
+TEST(ThreadValues, ThatNoThreadHasAreNone) {
   ThreadValues values(blocks());
   values.begin(0, 2);
-  values.enter(2);
-  EXPECT_DEATH(values.take(2), "only threads that have run here");
-  EXPECT_DEATH(values.take(1), "only threads that have run here");
+  values.enter(2);  // none of the team's
+  for (const std::uint32_t id : {1u, 2u, 900u}) {
+    EXPECT_EQ(values.take(id).thread_pointer, 0u);
+    EXPECT_TRUE(values.take(id).bytes.empty());
+  }
+  values.enter(1);
+  EXPECT_EQ(values.take(1).bytes.size(), values.size());
+  EXPECT_TRUE(values.take(1).bytes.empty()) << "they have gone";
   EXPECT_FALSE(ThreadValues({}).any());
 }
 
