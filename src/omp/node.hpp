@@ -9,6 +9,8 @@
 //              | other nodes on the board        |                      |
 // records_     | forking and serving threads     | statistics           | records_mutex_
 // copyin_met_  | forking threads                 | forking threads      | relaxed: one's own order
+// thread_homes_, values_sent_: the first thread that forked (values_owner_), between regions
+// thread_values_: thread_values.hpp
 // N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
 // N2 At most one global region runs at a time; region_busy_ says so on the origin.
 #pragma once
@@ -266,8 +268,9 @@ class Node final : public fabric::Handler {
   std::optional<machine::Calibration> calibration_;  // written before main only
   AffinityFormat affinity_format_;
   ThreadValues thread_values_;
-  ThreadHomes thread_homes_;                      // on the origin
-  std::array<std::uint32_t, base::kMaxNodes> values_sent_{};  // before the region that begins
+  ThreadHomes thread_homes_;  // on the origin
+  // By node: how many threads' variables were sent there before the region that begins.
+  std::array<std::uint32_t, base::kMaxNodes> values_sent_{};
   // The thread pointer of the first thread that forked: others' teams are not the same threads.
   std::atomic<std::uintptr_t> values_owner_{0};
   Team team_;
