@@ -153,10 +153,10 @@ void SharingModel::note(const Judgement& now) {
   charged_since_ = 0;
 }
 
-// While data follow a share that has moved, times are not those of the share.
+// While data come to the nodes, or follow a share that has moved, times are not those of the share.
 void SharingModel::note_variation(std::span<const RegionPart> nodes, double elapsed) {
   if (std::exchange(variation_of_, version_) != version_) variation_.restart();
-  if (window_.settling == 0) {
+  if (phase_ == Phase::kShared && window_.settling == 0) {
     std::array<Variation::Part, base::kMaxNodes> parts{};
     for (std::size_t i = 0; i < node_count_; ++i) {
       if (nodes[i].threads != 0) parts[i] = {nodes[i].work, per_node(nodes[i])};

@@ -125,6 +125,17 @@ SharingModel model_of(const Region& region) {
 
 constexpr double kMs = base::kMillisecond;
 
+TEST(SharingModel, ForgetsWhatDataTookOnTheirWay) {
+  Region region{.speeds = {1e-6, 1e-6}, .cold_stall = 0.8e6};
+  SharingModel model(region.speeds);
+  for (int run = 0; run < 5; ++run) {
+    region.run(model);
+    if (model.phase() != Phase::kShared) continue;
+    EXPECT_NEAR(model.findings().shared, 0.5e6, 0.01e6) << "after execution " << run;
+  }
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
 TEST(SharingModel, SharesWhatPaysInBalance) {
   Region region{{1 / kMs, 0.33 / kMs}, 0.2 * kMs, 0, 0.01 * kMs};
   SharingModel model = model_of(region);
