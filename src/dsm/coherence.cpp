@@ -2,7 +2,9 @@
 #include "dsm/coherence.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
+#include <utility>
 
 namespace amasia::dsm {
 namespace {
@@ -183,6 +185,58 @@ void Coherence::on_prefetch(PageRun run, AccessKind access, Nanos now) {
     step_cache(page, {kind}, nullptr);
   }
   finish_events();
+}
+
+std::uint64_t Coherence::on_offer(PageIndex page, std::uint64_t nodes, Nanos now) {
+  now_ = now;
+  std::uint64_t sent = 0;
+  AMASIA_CHECK(is_home(page), "a page is offered by its home");
+  if (std::exchange(directory_[page.value].owned_elsewhere, 0) != 0) return 0;
+  for (std::uint64_t rest = nodes; rest != 0; rest &= rest - 1) {
+    const NodeId to{static_cast<NodeId::representation>(std::countr_zero(rest))};
+    cache_effects_.clear();
+    if (!protocol::offer(directory_[page.value], pages_[page.value], space_.self(), to,
+                         cache_effects_)) {
+      continue;
+    }
+    append(cache_batch_, page, nullptr);
+    carry_out(cache_batch_);
+    sent |= std::uint64_t{1} << to.value;
+    ++counts_.pages_offered;
+  }
+  finish_events();
+  return sent;
+}
+
+std::uint32_t Coherence::on_give_back(PageIndex first, std::uint32_t mask, Nanos now) {
+  now_ = now;
+  std::uint32_t given = 0;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const PageIndex page{first.value + static_cast<std::uint64_t>(std::countr_zero(rest))};
+    if (pages_[page.value].offered == 0) continue;
+    step_cache(page, {CacheEventKind::kGiveBack}, nullptr);
+    given |= rest & -rest;
+  }
+  finish_events();
+  return given;
+}
+
+void Coherence::on_given_back(NodeId from, PageIndex first, std::uint32_t mask, Nanos now) {
+  now_ = now;
+  for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+    const PageIndex page{first.value + static_cast<std::uint64_t>(std::countr_zero(rest))};
+    step_home(page, {protocol::MessageKind::kGivenBack, from});
+    own_again(page);
+  }
+  finish_events();
+}
+
+// Without a fault of the thread that writes it next.
+void Coherence::own_again(PageIndex page) {
+  const protocol::DirectoryEntry& entry = directory_[page.value];
+  const bool alone = entry.idle() && entry.sharers == std::uint64_t{1} << space_.self().value;
+  if (!alone || pages_[page.value].state(true) != CacheState::kShared) return;
+  step_cache(page, {CacheEventKind::kWriteFault}, nullptr);
 }
 
 void Coherence::on_frame(NodeId from, std::span<const std::byte> body, Nanos now) {
@@ -419,6 +473,7 @@ void Coherence::wake(PageRun run) {
 
 void Coherence::send(const protocol::Effect& effect, PageRun run) {
   const NodeId to{effect.to};
+  if (effect.message == protocol::MessageKind::kGivenBack) return;  // the caller tells the home
   Record record{.first_page = run.first.value,
                 .page_count = static_cast<std::uint32_t>(run.count),
                 .kind = static_cast<std::uint8_t>(effect.message),

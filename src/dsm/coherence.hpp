@@ -56,6 +56,15 @@ class Coherence {
   // The node comes to a place where it had faults before. False: need not be called for this place
   // before the next fault there.
   bool on_place(std::uint64_t place, Nanos now);
+  // At the page's home: gives a read copy to each of `nodes` (a bit for each) that has none, if it
+  // can be had at once. To which of them one was sent; none where another node has written the page
+  // since the last call.
+  std::uint64_t on_offer(PageIndex page, std::uint64_t nodes, Nanos now);
+  // Drops the copies of `mask` (bit i: page first + i) that were offered and not used for more;
+  // which of them. Their homes are to be told, by on_given_back().
+  std::uint32_t on_give_back(PageIndex first, std::uint32_t mask, Nanos now);
+  // At their home: the node `from` gave these back. What nobody else has may be written here again.
+  void on_given_back(NodeId from, PageIndex first, std::uint32_t mask, Nanos now);
   // A frame of type kPageFrame from another node.
   void on_frame(NodeId from, std::span<const std::byte> body, Nanos now);
   // A hint from the program: ask for pages of the run that are not here.
@@ -97,6 +106,7 @@ class Coherence {
   // Steps.
   void step_cache(PageIndex page, const protocol::CacheEvent& event, Contents contents);
   void step_home(PageIndex page, const protocol::HomeEvent& event);
+  void own_again(PageIndex page);
   void note_fault(const Fault& fault, protocol::CacheState state);
   bool ask_early(PageIndex page, Recall::Want want);
   void read_ahead(const Fault& fault);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <limits>
 
 #include "dsm/service.hpp"
@@ -222,6 +223,35 @@ void Engine::Service::prefetch(AddressRange range, AccessKind access) {
   coherence_->on_prefetch({*first, count}, access, os::monotonic_now());
 }
 
+std::uint64_t Engine::Service::offer(std::uintptr_t address, std::uint64_t nodes) {
+  const auto page = space_.page_of(address);
+  if (!page.has_value() || space_.home_of(*page) != space_.self()) return 0;
+  const os::MutexLock lock(mutex_);
+  return coherence_->on_offer(*page, nodes, os::monotonic_now());
+}
+
+// Whether all pages of the mask are managed and of one home.
+bool Engine::Service::is_window(PageIndex first, std::uint32_t mask) const {
+  const auto count = static_cast<PageCount>(std::bit_width(mask));
+  return mask != 0 && space_.is_valid(PageRun{first, count});
+}
+
+std::uint32_t Engine::Service::give_back(std::uintptr_t address, std::uint32_t mask) {
+  const auto page = space_.page_of(address);
+  if (!page.has_value() || !is_window(*page, mask)) return 0;
+  const os::MutexLock lock(mutex_);
+  return coherence_->on_give_back(*page, mask, os::monotonic_now());
+}
+
+void Engine::Service::take_back(NodeId from, std::uintptr_t address, std::uint32_t mask) {
+  const auto page = space_.page_of(address);
+  if (!page.has_value() || !is_window(*page, mask) || space_.home_of(*page) != space_.self()) {
+    return;
+  }
+  const os::MutexLock lock(mutex_);
+  coherence_->on_given_back(from, *page, mask, os::monotonic_now());
+}
+
 Statistics Engine::Service::statistics() const {
   const os::MutexLock lock(mutex_);
   Statistics result = coherence_->statistics();
@@ -279,6 +309,29 @@ Statistics Engine::statistics() const {
 void Engine::prefetch(const void* begin, Bytes length, AccessKind access) {
   const auto address = reinterpret_cast<std::uintptr_t>(begin);
   os::in_runtime_section([=, this] { service_->prefetch({address, address + length}, access); });
+}
+
+std::uint64_t Engine::offer(const void* address, std::uint64_t nodes) {
+  const auto at = reinterpret_cast<std::uintptr_t>(address);
+  std::uint64_t sent = 0;
+  os::in_runtime_section([=, this, &sent] { sent = service_->offer(at, nodes); });
+  return sent;
+}
+
+std::uint32_t Engine::give_back(const void* first, std::uint32_t mask) {
+  const auto at = reinterpret_cast<std::uintptr_t>(first);
+  std::uint32_t given = 0;
+  os::in_runtime_section([=, this, &given] { given = service_->give_back(at, mask); });
+  return given;
+}
+
+void Engine::take_back(NodeId from, const void* first, std::uint32_t mask) {
+  const auto at = reinterpret_cast<std::uintptr_t>(first);
+  os::in_runtime_section([=, this] { service_->take_back(from, at, mask); });
+}
+
+void Engine::poll() {
+  os::in_runtime_section([this] { service_->help(); });
 }
 
 Engine::Helping::Helping(Engine& engine) : service_(*engine.service_) { service_.begin_helping(); }

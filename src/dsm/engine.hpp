@@ -48,6 +48,7 @@ struct Statistics {
   std::uint64_t messages_out = 0;
   std::uint64_t pages_invalidated = 0;
   std::uint64_t pages_prefetched = 0;
+  std::uint64_t pages_offered = 0;  // by this node, their home
   std::uint64_t requests_held = 0;  // requests that the holding policy put off at least once
   std::uint64_t pages_evicted = 0;  // copies whose memory was given back to stay within the limit
   Bytes memory_max = 0;  // the most managed memory seen at once; counted with a limit only
@@ -120,6 +121,22 @@ class Engine {
   // Asks for the pages of a range that are not here yet, without waiting. A hint: what is not
   // managed is skipped, what is beyond 16 MiB is dropped. Any thread.
   void prefetch(const void* begin, Bytes length, AccessKind access);
+
+  // At the home of the page that `address` is in: gives each of `nodes` (a bit for each; not this
+  // one) a read copy before it asks, unless it has one, or the page is not here or under way. To
+  // which nodes one was sent; 0 also for another node's page, and for one that other nodes have
+  // written since the last call: those would rather own it. Does not wait. Any thread; not on a
+  // stack in that page.
+  std::uint64_t offer(const void* address, std::uint64_t nodes);
+  // On a node that was offered pages: drops those of the 32 from that of `first` on (bit i of
+  // `mask`: the i-th) that the program has not asked for since. Which of them; their home must be
+  // told by take_back() before it offers one of these to this node again. Any thread.
+  std::uint32_t give_back(const void* first, std::uint32_t mask);
+  // At their home: `from` gave these back, so that nobody has to be asked before they are written.
+  void take_back(NodeId from, const void* first, std::uint32_t mask);
+
+  // Handles messages that have come, without blocking. Any thread.
+  void poll();
 
   // Any thread; the values are of slightly different moments.
   Statistics statistics() const;

@@ -180,6 +180,70 @@ TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
   EXPECT_EQ(cluster.engine(1).statistics().faults_read, 0U);
 }
 
+// The home writes a page again and again that all others read: with offers nobody ever waits.
+TEST_P(EngineTest, AnOfferedPageIsReadAndWrittenAgainWithoutAFault) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  Engine& home = cluster.engine(0);
+  const std::uint64_t others = ((std::uint64_t{1} << nodes()) - 1) & ~std::uint64_t{1};
+  constexpr std::uint32_t kMask = 1U << 5;
+  for (Bytes round = 1; round <= 20; ++round) {
+    Counter* const word = cluster.at<Counter>(0, 0, 5 * kPageSize + 16);
+    *word = round;
+    EXPECT_EQ(home.offer(word, others), others);
+    EXPECT_EQ(home.offer(word, others), 0U) << "they have it";
+    for (std::uint32_t node = 1; node < nodes(); ++node) {
+      Engine& engine = cluster.engine(node);
+      while (engine.statistics().pages_in < round) engine.poll();
+      EXPECT_EQ(*cluster.at<Counter>(node, 0, 5 * kPageSize + 16), round);
+      const void* const first = cluster.at<char>(node, 0);
+      EXPECT_EQ(engine.give_back(first, kMask | 1U), kMask);
+      EXPECT_EQ(engine.give_back(first, kMask), 0U) << "it has none any more";
+      home.take_back(NodeId{static_cast<NodeId::representation>(node)}, cluster.at<char>(0, 0),
+                     kMask);
+    }
+  }
+  for (std::uint32_t node = 0; node < nodes(); ++node) {
+    const Statistics statistics = cluster.engine(node).statistics();
+    EXPECT_EQ(statistics.faults_read + statistics.faults_write + statistics.faults_upgrade, 0U);
+  }
+}
+
+// Copies that the home takes away, that are written, or that nobody gives back are like any other.
+TEST_P(EngineTest, AnOfferedPageMayBeUsedInAnyWay) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  Engine& home = cluster.engine(0);
+  Engine& other = cluster.engine(1);
+  Counter* const here = cluster.at<Counter>(0, 0);
+  Counter* const there = cluster.at<Counter>(1, 0);
+  const auto offered = [&](Bytes pages) {
+    EXPECT_EQ(home.offer(here, 2), 2U);
+    while (other.statistics().pages_in < pages) std::this_thread::yield();
+  };
+  *here = 1;
+  offered(1);
+  *here = 2;  // taken away
+  EXPECT_EQ(*there, 2U);
+  *here = 3;
+  offered(3);
+  *there = 4;  // used for more
+  EXPECT_EQ(other.give_back(there, 1), 0U);
+  EXPECT_EQ(*here, 4U);
+  *here = 5;
+  EXPECT_EQ(home.offer(here, 2), 0U) << "it was written there";
+  offered(4);
+  EXPECT_EQ(*there, 5U);
+  EXPECT_EQ(other.give_back(there, 1), 1U);
+  *here = 6;  // though the home has not heard of it
+  EXPECT_EQ(*there, 6U);
+  home.take_back(NodeId{1}, here, 1);  // late: it says nothing of the copy that is there now
+  *here = 7;
+  EXPECT_EQ(*there, 7U);
+  EXPECT_EQ(home.offer(&home, 2), 0U) << "not managed memory";
+  EXPECT_EQ(other.give_back(&home, 1), 0U);
+}
+
 // What a place of the program has waited for twice is on its way when it is entered again.
 TEST_P(EngineTest, APlaceIsNotWaitedForTheSamePagesAgainAndAgain) {
   if (nodes() == 1) return;

@@ -12,7 +12,11 @@ bool is_acceptable(const Record& record, const AddressSpace& space) {
       record.all_zero > 1 || !space.is_valid(record.run())) {
     return false;
   }
-  if (record.message() == protocol::MessageKind::kTakeBack) return false;  // never leaves its home
+  // The one never leaves its home, the other comes by on_given_back().
+  if (record.message() == protocol::MessageKind::kTakeBack ||
+      record.message() == protocol::MessageKind::kGivenBack) {
+    return false;
+  }
   if (protocol::carries_page(record.message())) {
     return record.page_count <= kMaxPagesWithContents;
   }

@@ -46,6 +46,9 @@ class Engine::Service final : public fabric::Handler {
   bool enter_place(std::uint64_t place);
   void recall(std::uint64_t place);
   void prefetch(AddressRange range, AccessKind access);
+  std::uint64_t offer(std::uintptr_t address, std::uint64_t nodes);
+  std::uint32_t give_back(std::uintptr_t address, std::uint32_t mask);
+  void take_back(NodeId from, std::uintptr_t address, std::uint32_t mask);
   Statistics statistics() const;
 
   void begin_helping();
@@ -63,6 +66,7 @@ class Engine::Service final : public fabric::Handler {
   int round();
   int handle_faults_and_time();
   void note_state() AMASIA_REQUIRES(mutex_);
+  bool is_window(PageIndex first, std::uint32_t mask) const;
   bool left_to_helpers() const;
   bool may_spin(Nanos idle) const;
   void sleep();

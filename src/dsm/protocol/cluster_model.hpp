@@ -66,7 +66,7 @@ struct CellCoverage {
     kAwaitsAcks,
     kAwaitsEviction
   };
-  std::array<std::array<bool, 6>, 5> home{};
+  std::array<std::array<bool, 7>, 5> home{};
 
   static HomeState home_state(const DirectoryEntry& entry) {
     if (entry.busy != 0) return static_cast<HomeState>(kIdleShared + entry.busy);
@@ -81,6 +81,7 @@ struct ModelSettings {
   bool floor = false;
   bool prefetch = true;
   bool evict = false;           // copies are evicted, and the memory of lost ones is given back
+  bool offer = false;           // homes offer copies, which nodes give back
   bool spurious_faults = true;  // an event stays queued though its thread was woken
   CellCoverage* coverage = nullptr;
 };
@@ -93,6 +94,9 @@ enum class ActionKind : std::uint8_t {
   kRelease,   // node a, page b
   kPrefetch,  // node a, page b, c: it writes
   kEvict,     // node a, page b
+  kOffer,     // the home of page b, to node a
+  kGiveBack,  // node a, page b
+  kGivenBack,  // what node a gave back of page b comes to the home
   kAccess,    // thread a, page b, c: it writes
   kRetry,     // thread a
 };
@@ -154,6 +158,17 @@ class ClusterModel {
       case ActionKind::kEffect:
         execute_next(action.a);
         break;
+      case ActionKind::kOffer:
+        offer_page(action.b, action.a);
+        break;
+      case ActionKind::kGiveBack:
+        step_page(settings, action.a, action.b, {CacheEventKind::kGiveBack});
+        break;
+      case ActionKind::kGivenBack:
+        given_back[action.b] &= static_cast<std::uint8_t>(~(1U << action.a));
+        step_home_of(settings, home_of(action.b), action.b,
+                     {MessageKind::kGivenBack, id(action.a)});
+        break;
       case ActionKind::kFault:
         nodes[action.a].fault_events[action.b] &= static_cast<std::uint8_t>(~(1U << action.c));
         step_page(settings, action.a, action.b,
@@ -206,6 +221,8 @@ class ClusterModel {
 
   // Nothing is queued, held or under way.
   bool quiet() const {
+    for (const std::uint8_t nodes_of_page : given_back)
+      if (nodes_of_page != 0) return false;
     for (const auto& row : channels)
       for (const Channel& channel : row)
         if (channel.count != 0) return false;
@@ -241,12 +258,14 @@ class ClusterModel {
     for (const Node& node : nodes) encode_node(node, out);
     for (const DirectoryEntry& entry : directory) {
       for (std::uint64_t mask :
-           {entry.sharers, entry.waiting_readers, entry.waiting_writers, entry.pending_acks})
+           {entry.sharers, entry.offered, entry.waiting_readers, entry.waiting_writers,
+            entry.pending_acks})
         out.push_back(static_cast<std::uint8_t>(mask));
       for (std::uint8_t field :
            {entry.owner_code, entry.busy, entry.requester_id, entry.last_served})
         out.push_back(field);
     }
+    for (const std::uint8_t nodes_of_page : given_back) out.push_back(nodes_of_page);
     for (const auto& row : channels)
       for (const Channel& channel : row) {
         out.push_back(channel.count);
@@ -278,8 +297,10 @@ class ClusterModel {
       const DirectoryEntry& e = directory[page];
       std::snprintf(
           line, sizeof line,
-          "  home of %d: sharers %x readers %x writers %x acks %x owner %d busy %d for %d\n", page,
-          static_cast<unsigned>(e.sharers), static_cast<unsigned>(e.waiting_readers),
+          "  home of %d: sharers %x offered %x given back %x readers %x writers %x acks %x "
+          "owner %d busy %d for %d\n",
+          page, static_cast<unsigned>(e.sharers), static_cast<unsigned>(e.offered),
+          static_cast<unsigned>(given_back[page]), static_cast<unsigned>(e.waiting_readers),
           static_cast<unsigned>(e.waiting_writers), static_cast<unsigned>(e.pending_acks),
           e.owner(id(home_of(page))).value, e.busy, e.requester_id);
       text += line;
@@ -299,6 +320,8 @@ class ClusterModel {
   std::array<DirectoryEntry, kPages> directory{};
   std::array<std::array<Channel, kNodes>, kNodes> channels{};
   std::array<ModelThread, kThreads> threads{};
+  // Of each page, a bit for each node of which the home has yet to hear that it gave it back.
+  std::array<std::uint8_t, kPages> given_back{};
 
  private:
   void deliver_actions(const ModelSettings& settings, std::uint8_t from, std::uint8_t to,
@@ -332,9 +355,40 @@ class ClusterModel {
     if (!drain_only && settings.evict && n != home_of(page) && has_copy && !cache.has_pending() &&
         !asks_for_eviction(n, page))
       actions.push_back({ActionKind::kEvict, n, page});
+    if (!drain_only && settings.offer) offer_actions(settings, n, page, actions);
+    if (n == home_of(page))
+      for (std::uint8_t other = 0; other < kNodes; ++other)
+        if ((given_back[page] >> other & 1) != 0)
+          actions.push_back({ActionKind::kGivenBack, other, page});
     if (drain_only || !settings.prefetch || state != CacheState::kInvalid) return;
     actions.push_back({ActionKind::kPrefetch, n, page, 0});
     actions.push_back({ActionKind::kPrefetch, n, page, 1});
+  }
+
+  void offer_actions(const ModelSettings& settings, std::uint8_t n, std::uint8_t page,
+                     std::vector<Action>& actions) const {
+    const CachePage& cache = nodes[n].pages[page];
+    const bool has_offered = settings.bug == Bug::kGivesBackUsedCopy
+                                 ? cache.state(n == home_of(page)) == CacheState::kShared
+                                 : cache.offered != 0;
+    if (has_offered && n != home_of(page)) actions.push_back({ActionKind::kGiveBack, n, page});
+    if (n != home_of(page)) return;
+    for (std::uint8_t other = 0; other < kNodes; ++other) {
+      const bool comes_back = (given_back[page] >> other & 1) != 0;
+      if (other == n || (comes_back && settings.bug != Bug::kOffersBeforeReturn)) continue;
+      DirectoryEntry entry = directory[page];
+      CachePage own = cache;
+      CacheEffects effects;
+      if (offer(entry, own, id(n), id(other), effects))
+        actions.push_back({ActionKind::kOffer, other, page});
+    }
+  }
+
+  void offer_page(int page, int to) {
+    const int home = home_of(page);
+    CacheEffects effects;
+    offer(directory[page], nodes[home].pages[page], id(home), id(to), effects);
+    queue(nodes[home], page, effects);
   }
 
   // One request under way, to the home or within it, is enough: more change nothing, and the model
@@ -385,9 +439,12 @@ class ClusterModel {
       return step_page(settings, to, message.page,
                        cache_event(message.kind, id(message.requester), hold));
     }
-    DirectoryEntry& entry = directory[message.page];
+    step_home_of(settings, to, message.page, {message.kind, id(from)});
+  }
+
+  void step_home_of(const ModelSettings& settings, int to, int page, const HomeEvent& event) {
+    DirectoryEntry& entry = directory[page];
     const DirectoryEntry before = entry;
-    const HomeEvent event{message.kind, id(from)};
     HomeEffects effects;
     mutate_home_event(settings.bug, event, entry);
     if (settings.coverage != nullptr)
@@ -395,7 +452,7 @@ class ClusterModel {
           ->home[CellCoverage::home_state(before)][static_cast<std::size_t>(event.kind)] = true;
     step_home(entry, id(to), event, effects);
     mutate_home_step(settings.bug, before, event, id(to), entry, effects);
-    queue(nodes[to], message.page, effects);
+    queue(nodes[to], page, effects);
   }
 
   template <typename Effects>
@@ -468,6 +525,10 @@ class ClusterModel {
   }
 
   void send(int n, int page, const Effect& effect) {
+    if (effect.message == MessageKind::kGivenBack) {
+      given_back[page] |= static_cast<std::uint8_t>(1U << n);
+      return;
+    }
     Channel& channel = channels[n][effect.to];
     if (channel.count == kChannelCapacity) {
       violation_ = "more messages are under way between two nodes than the bound says";
@@ -512,7 +573,8 @@ class ClusterModel {
         const ModelMessage& m = channel.messages[i];
         const bool takes =
             m.kind == MessageKind::kFetchExclusive || m.kind == MessageKind::kFetchForGrant ||
-            m.kind == MessageKind::kInvalidate || (m.kind == MessageKind::kFetchRead && !sharer);
+            m.kind == MessageKind::kInvalidate || m.kind == MessageKind::kWithdraw ||
+            (m.kind == MessageKind::kFetchRead && !sharer);
         if (m.page == page && takes) ++count;
       }
       largest = count > largest ? count : largest;
@@ -534,6 +596,8 @@ class ClusterModel {
                                     : sharer ? CacheState::kShared
                                              : CacheState::kInvalid;
         if (state != expected) return "directory and cache disagree, and nothing is under way";
+        if (nodes[n].pages[page].offered != (entry.offered >> n & 1))
+          return "directory and cache disagree about an offer, and nothing is under way";
       }
     }
     return nullptr;
@@ -548,7 +612,8 @@ class ClusterModel {
   static void encode_node(const Node& node, std::vector<std::uint8_t>& out) {
     for (int page = 0; page < kPages; ++page) {
       const CachePage& cache = node.pages[page];
-      out.push_back(static_cast<std::uint8_t>(cache.state_code | cache.pending_code << 4));
+      const int code = cache.state_code | cache.offered << 3 | cache.pending_code << 4;
+      out.push_back(static_cast<std::uint8_t>(code));
       out.push_back(static_cast<std::uint8_t>(cache.pending_requester << 4 |
                                               node.fault_events[page] << 2 |
                                               static_cast<int>(node.view[page])));
@@ -560,8 +625,8 @@ class ClusterModel {
       out.push_back(field);
     for (int i = node.effect_next; i < node.effect_count; ++i) {
       const Effect& effect = node.effects[i];
-      out.push_back(static_cast<std::uint8_t>(static_cast<int>(effect.kind) << 4 |
-                                              static_cast<int>(effect.message)));
+      out.push_back(static_cast<std::uint8_t>(effect.kind));
+      out.push_back(static_cast<std::uint8_t>(effect.message));
       out.push_back(static_cast<std::uint8_t>(effect.to << 4 | effect.requester));
     }
   }

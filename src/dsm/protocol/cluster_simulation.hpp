@@ -37,6 +37,8 @@ struct SimulationSettings {
   Nanos fault_cost = 700;  // CPU time of the faulting thread
   int slow_node = -1;      // its engine and threads take eight times as long
   Nanos evict_every = 0;   // each node evicts a page that often, on average; 0: never
+  // Each node offers a page to another one that often, on average, or gives one back; 0: never.
+  Nanos offer_every = 0;
   Nanos end = base::kSecond;
 };
 
@@ -72,6 +74,7 @@ class ClusterSimulation {
         node.pages[p].view = home_of(p) == n ? kReadWrite : kNone;
     }
     directory_.resize(settings.pages);
+    comes_back_.resize(static_cast<std::size_t>(settings.pages * settings.nodes));
     meters_.resize(settings.nodes);
   }
 
@@ -89,7 +92,12 @@ class ClusterSimulation {
       threads_[i].buckets.resize(settings_.end / kBucket + 1);
       schedule(0, {Event::kThread, static_cast<int>(i)});
     }
-    for (int n = 0; settings_.evict_every > 0 && n < settings_.nodes; ++n) plan_eviction(n);
+    for (int n = 0; settings_.evict_every > 0 && n < settings_.nodes; ++n) {
+      plan(Event::kEvict, n, settings_.evict_every);
+    }
+    for (int n = 0; settings_.offer_every > 0 && n < settings_.nodes; ++n) {
+      plan(Event::kOffer, n, settings_.offer_every);
+    }
     while (!queue_.empty() && wrong_.empty()) {
       const Event event = queue_.top();
       queue_.pop();
@@ -124,6 +132,7 @@ class ClusterSimulation {
   std::uint64_t holds() const { return holds_; }
   std::uint64_t probes() const { return probes_; }
   std::uint64_t evictions() const { return evictions_; }  // requests to a page's home
+  std::uint64_t returns() const { return returns_; }  // of copies that were offered
   Nanos longest_turn() const { return longest_turn_; }    // 0: none was stretched
   Nanos now() const { return now_; }
 
@@ -140,7 +149,7 @@ class ClusterSimulation {
     std::optional<HoldRecord> hold;
   };
   struct Work {
-    enum Kind : std::uint8_t { kFault, kMessage, kTimer, kEvict } kind = kFault;
+    enum Kind : std::uint8_t { kFault, kMessage, kTimer, kEvict, kOffer } kind = kFault;
     int page = 0, from = 0, thread = 0;
     bool writes = false;
     MessageKind message{};
@@ -170,7 +179,7 @@ class ClusterSimulation {
     std::vector<std::uint64_t> buckets;
   };
   struct Event {
-    enum Kind : std::uint8_t { kThread, kArrive, kService, kTimer, kEvict } kind;
+    enum Kind : std::uint8_t { kThread, kArrive, kService, kTimer, kEvict, kOffer } kind;
     int index = 0;  // thread or node
     int page = 0;
     Work work{};
@@ -206,21 +215,24 @@ class ClusterSimulation {
       }
       case Event::kService:
         return serve(event.index);
-      case Event::kEvict: {
+      case Event::kEvict:
+      case Event::kOffer: {
+        const bool evicts = event.kind == Event::kEvict;
         Work work;
-        work.kind = Work::kEvict;
+        work.kind = evicts ? Work::kEvict : Work::kOffer;
         work.page = event.page;
         give_work(event.index, work);
-        return plan_eviction(event.index);
+        return plan(event.kind, event.index,
+                    evicts ? settings_.evict_every : settings_.offer_every);
       }
     }
   }
 
   // Of a page taken at random, later. None once every thread is done, so that the run ends.
-  void plan_eviction(int n) {
+  void plan(Event::Kind kind, int n, Nanos every) {
     if (all_done()) return;
     const int page = static_cast<int>(random_() % static_cast<std::uint64_t>(settings_.pages));
-    schedule(now_ + between(1, 2 * settings_.evict_every), {Event::kEvict, n, page});
+    schedule(now_ + between(1, 2 * every), {kind, n, page});
   }
 
   // ---- threads
@@ -329,12 +341,14 @@ class ClusterSimulation {
       if (n != home_of(work.page)) step_page(n, work.page, {CacheEventKind::kEvict});
       return;
     }
+    if (work.kind == Work::kOffer) return offer_or_give_back(n, work.page);
     if (work.kind == Work::kFault) {
       if (page.hold && work.writes) note_probe_hit(*page.hold);
       return step_page(n, work.page,
                        {work.writes ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault});
     }
     if (is_for_home(work.message)) {
+      if (work.message == MessageKind::kGivenBack) comes_back(work.page, work.from) = false;
       HomeEffects effects;
       step_home(directory_[work.page], id(n), {work.message, id(work.from)}, effects);
       if (!is_valid(directory_[work.page], id(n), settings_.nodes))
@@ -349,6 +363,19 @@ class ClusterSimulation {
     }
     nodes_[n].in = work.bytes;
     step_page(n, work.page, event);
+  }
+
+  std::vector<bool>::reference comes_back(int page, int node) {
+    return comes_back_[static_cast<std::size_t>(page * settings_.nodes + node)];
+  }
+
+  void offer_or_give_back(int n, int p) {
+    if (n != home_of(p)) return step_page(n, p, {CacheEventKind::kGiveBack});
+    const int to = (n + 1 + static_cast<int>(between(0, settings_.nodes - 2))) % settings_.nodes;
+    if (comes_back(p, to)) return;
+    CacheEffects effects;
+    offer(directory_[p], nodes_[n].pages[p].cache, id(n), id(to), effects);
+    queue(n, p, effects);
   }
 
   void step_page(int n, int p, const CacheEvent& event) {
@@ -485,6 +512,12 @@ class ClusterSimulation {
     work.requester = effect.requester;
     if (carries_page(effect.message)) work.bytes = nodes_[n].out;
     if (effect.to == n) return give_work(n, work);
+    if (effect.message == MessageKind::kGivenBack) {  // overtakes, and is overtaken by, all others
+      ++returns_;
+      comes_back(p, n) = true;
+      return schedule(now_ + between(1, 2 * settings_.delay_max),
+                      {Event::kArrive, effect.to, 0, work});
+    }
     ++messages_;
     Nanos& last = nodes_[n].last_arrival[effect.to];
     last = std::max(last + 1, now_ + between(settings_.delay_min, settings_.delay_max));
@@ -542,7 +575,8 @@ class ClusterSimulation {
   std::priority_queue<Event> queue_;
   Nanos now_ = 0;
   std::uint64_t sequence_ = 0, faults_ = 0, messages_ = 0, holds_ = 0, probes_ = 0;
-  std::uint64_t evictions_ = 0;
+  std::uint64_t evictions_ = 0, returns_ = 0;
+  std::vector<bool> comes_back_;  // by page and node: it was given back, and the home has not heard
   std::string wrong_;
 };
 

@@ -36,6 +36,7 @@ SimulationSettings random_settings(std::uint64_t seed) {
   settings.delay_max = settings.delay_min + static_cast<Nanos>(random() % 300'000);
   settings.slow_node = random() % 3 == 0 ? static_cast<int>(random() % settings.nodes) : -1;
   if (random() % 2 == 0) settings.evict_every = 20'000 + static_cast<Nanos>(random() % 500'000);
+  if (random() % 2 == 0) settings.offer_every = 40'000 + static_cast<Nanos>(random() % 400'000);
   settings.end = 60 * base::kSecond;
   return settings;
 }
@@ -162,6 +163,21 @@ TEST(ClusterSimulation, ThreadsComeToAnEndThoughPagesAreEvictedAllTheTime) {
     ASSERT_TRUE(simulation.all_done()) << replay_line(seed);
     ASSERT_GT(simulation.evictions(), 0U) << replay_line(seed);
   }
+}
+
+TEST(ClusterSimulation, NobodySeesAnOldValueThoughPagesAreOfferedAllTheTime) {
+  std::uint64_t returns = 0;
+  for (const std::uint64_t seed : seeds(20)) {
+    SimulationSettings settings = random_settings(seed);
+    settings.hold = true;
+    settings.offer_every = 40'000;  // longer than a slow node needs for it
+    ClusterSimulation simulation(settings);
+    for (int i = 0; i < settings.nodes; ++i) simulation.add_thread(racy(200, settings.pages));
+    ASSERT_EQ(simulation.run(), "") << replay_line(seed);
+    ASSERT_TRUE(simulation.all_done()) << replay_line(seed);
+    returns += simulation.returns();
+  }
+  EXPECT_TRUE(returns > 20 || std::getenv("AMASIA_SIMULATION_SEED") != nullptr) << returns;
 }
 
 TEST(ClusterSimulation, TwoNodesNeedAtMostTwoAndAHalfMessagesAFault) {

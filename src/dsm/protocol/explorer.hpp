@@ -212,7 +212,8 @@ class Explorer {
     all_actions(state, false, actions);
     for (const Action& action : actions) {
       if (action.kind != ActionKind::kAccess && action.kind != ActionKind::kPrefetch &&
-          action.kind != ActionKind::kEvict)
+          action.kind != ActionKind::kEvict && action.kind != ActionKind::kOffer &&
+          action.kind != ActionKind::kGiveBack)
         continue;
       Model next = state;
       if (perform(next, action) != nullptr) continue;
@@ -313,9 +314,9 @@ class Explorer {
   }
 
   static std::string describe(const Action& action) {
-    constexpr const char* kNames[] = {"effect",  "fault",    "deliver", "deliver and hold",
-                                      "release", "prefetch", "evict",   "access",
-                                      "retry"};
+    constexpr const char* kNames[] = {"effect",     "fault",    "deliver", "deliver and hold",
+                                      "release",    "prefetch", "evict",   "offer",
+                                      "give back", "given back", "access",  "retry"};
     char line[64];
     std::snprintf(line, sizeof line, "%s %d %d %d", kNames[static_cast<int>(action.kind)], action.a,
                   action.b, action.c);

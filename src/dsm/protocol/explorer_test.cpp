@@ -53,6 +53,31 @@ ModelSettings with_evictions(ModelSettings settings) {
   return settings;
 }
 
+ModelSettings with_offers(ModelSettings settings) {
+  settings.offer = true;
+  return settings;
+}
+
+TEST(Explorer, TwoNodesThatOffer) { expect_safe<2, 1, 4>(with_offers(plain()), 21'933); }
+
+TEST(Explorer, TwoNodesThatOfferWithAllThatCanHappen) {
+  expect_safe<2, 1, 2>(with_offers(with_evictions({})), 1'513'386);
+}
+
+TEST(Explorer, ThreeNodesThatOffer) { expect_safe<3, 1, 3>(with_offers(plain()), 810'387); }
+
+TEST(Explorer, ThreeNodesThatOfferAndEvict) {
+  expect_safe<3, 1, 3>(with_offers(with_evictions(plain_whole_steps())), 1'690'802);
+}
+
+TEST(Explorer, TwoNodesThatOfferComeToAnEnd) {
+  expect_drains<2, 1, 4>(with_offers(plain()), 16'537);
+}
+
+TEST(Explorer, ThreeNodesThatOfferComeToAnEnd) {
+  expect_drains<3, 1, 3>(with_offers(plain_whole_steps()), 118'612);
+}
+
 TEST(Explorer, TwoNodesWithAllThatCanHappen) {
   expect_safe<2, 1, 4>(with_evictions({}), 1'278'298);
 }
@@ -98,31 +123,36 @@ TEST(Explorer, EntersExactlyTheLegalCells) {
   ModelSettings three = with_evictions(plain_whole_steps());
   three.coverage = &coverage;
   expect_safe<3, 1, 3>(three, 242'384);
-  // Columns: ReadFault WriteFault PrefetchRead PrefetchWrite ReleaseHold Evict | FetchRead
-  // FetchExclusive FetchForGrant Invalidate Grant TakeBack | DataShared DataExclusive DataForGrant.
+  three.offer = true;
+  expect_safe<3, 1, 3>(three, 1'690'802);
+  // Columns: ReadFault WriteFault PrefetchRead PrefetchWrite ReleaseHold Evict GiveBack | FetchRead
+  // FetchExclusive FetchForGrant Invalidate Grant TakeBack Withdraw | DataShared DataExclusive
+  // DataForGrant DataOffered.
   // Prefetches, releases and evictions without effect are legal everywhere; the model makes only
   // those with.
+  // An offer is ignored in all states but Invalid; clusters of this size enter three of them.
   const char* const cache[kCacheStates] = {
-      "xxxx.. .....x ...",  // Invalid
-      "xx..xx xx...x ...",  // Exclusive
-      "xx..xx x.xx.x ...",  // Shared
-      "xx.... ...x.x x..",  // ReadPending
-      "xx.... xx..xx .xx",  // WritePending
-      "xx.... ....xx ...",  // WritePendingData
-      "xx.... xx.... ..x",  // WritePendingGrant
-      "xx.... x.xxxx ...",  // UpgradePending
+      "xxxx... .....xx ...x",  // Invalid
+      "xx..xx. xx...x. ...x",  // Exclusive
+      "xx..xxx x.xx.xx ....",  // Shared
+      "xx..... ...x.xx x..x",  // ReadPending
+      "xx..... xx..xxx .xxx",  // WritePending
+      "xx..... ....xx. ....",  // WritePendingData
+      "xx..... xx..... ..x.",  // WritePendingGrant
+      "xx..... x.xxxxx ....",  // UpgradePending
   };
   for (std::size_t state = 0; state < kCacheStates; ++state)
     for (std::size_t event = 0; event < kCacheEventKinds; ++event) {
-      const std::size_t column = event + (event >= 6 ? 1 : 0) + (event >= 12 ? 1 : 0);
+      const std::size_t column = event + (event >= 7 ? 1 : 0) + (event >= 14 ? 1 : 0);
       EXPECT_EQ(coverage.cache[state][event], cache[state][column] == 'x')
           << name_of(static_cast<CacheState>(state)) << " and "
           << name_of(static_cast<CacheEventKind>(event));
     }
-  // Columns: ReadRequest WriteRequest UpgradeRequest InvalidateAck Downgraded EvictRequest.
-  const char* const home[5] = {"xxx..x", "xxx..x", "xxx.xx", "xxxx.x", "xxxx.x"};
+  // Columns: ReadRequest WriteRequest UpgradeRequest InvalidateAck Downgraded EvictRequest
+  // GivenBack.
+  const char* const home[5] = {"xxx..xx", "xxx..xx", "xxx.xxx", "xxxx.xx", "xxxx.xx"};
   for (std::size_t state = 0; state < 5; ++state)
-    for (std::size_t event = 0; event < 6; ++event)
+    for (std::size_t event = 0; event < 7; ++event)
       EXPECT_EQ(coverage.home[state][event], home[state][event] == 'x')
           << "home state " << state << " and " << name_of(static_cast<MessageKind>(event));
 }
@@ -135,6 +165,10 @@ TEST(ExplorerLong, DISABLED_FourNodes) { expect_safe<4, 1, 4>(plain_whole_steps(
 
 TEST(ExplorerLong, DISABLED_ThreeNodesTwoThreadsEachThatEvict) {
   expect_safe<3, 1, 6>(with_evictions(plain_whole_steps()), 4'231'730, 8'000'000);
+}
+
+TEST(ExplorerLong, DISABLED_FourNodesThatOffer) {
+  expect_safe<4, 1, 4>(with_offers(plain_whole_steps()), 0, 8'000'000);
 }
 
 TEST(ExplorerLong, DISABLED_ThreeNodesEachEffectAStepComeToAnEnd) {

@@ -44,6 +44,11 @@ enum class Bug : std::uint8_t {
   kTakesBackTwice,          // the home asks for a page that it has asked for
   kSoleSharerGetsNoData,    // a writer of a page that only the home shares is granted no data
   kEvictsTheNewOwner,       // the home revokes the copy of a node that owns the page
+  kOfferTakenWhileAsking,   // a node takes an offer though its request is under way
+  kWithdrawnCopyStays,      // a copy that was offered stays mapped when it is withdrawn
+  kGivenBackLate,           // the home forgets a sharer by what came before it was one
+  kGivesBackUsedCopy,       // a node drops a copy by itself that it has asked for
+  kOffersBeforeReturn,      // a page is offered again while the home has yet to hear of its return
   kCount,
 };
 
@@ -89,6 +94,10 @@ inline void mutate_effects(Bug bug, CacheState before, const CacheEvent& event,
     case Bug::kAckBeforeUnmap:
       if (event.kind == CacheEventKind::kInvalidate)
         swap_effects(effects, EffectKind::kUnmap, EffectKind::kSend);
+      return;
+    case Bug::kWithdrawnCopyStays:
+      if (event.kind == CacheEventKind::kWithdraw)
+        keep_effects(effects, [](const Effect& e) { return e.kind != EffectKind::kUnmap; });
       return;
     case Bug::kNoProtect:
       return keep_effects(effects, [](const Effect& e) { return e.kind != EffectKind::kProtect; });
@@ -147,6 +156,21 @@ inline void mutate_cache_step(Bug bug, const CachePage& before, const CacheConte
     effects.clear();
     effects.push({EffectKind::kSend, MessageKind::kUpgradeRequest, home, self});
   }
+  if (bug == Bug::kOfferTakenWhileAsking && from == CacheState::kReadPending &&
+      event.kind == CacheEventKind::kDataOffered) {
+    page.set_state(CacheState::kShared, is_home);
+    effects.push({EffectKind::kCopyIn});
+    effects.push({EffectKind::kInstallRead});
+    effects.push({EffectKind::kWake});
+  }
+  if (bug == Bug::kGivesBackUsedCopy && from == CacheState::kShared &&
+      event.kind == CacheEventKind::kGiveBack) {
+    page.set_state(CacheState::kInvalid, is_home);
+    page.offered = 0;
+    effects.clear();
+    effects.push({EffectKind::kUnmap});
+    effects.push({EffectKind::kSend, MessageKind::kGivenBack, home, self});
+  }
   if (bug == Bug::kHeldForgotten && event.kind == CacheEventKind::kReleaseHold) {
     page = before;
     effects.clear();
@@ -171,6 +195,19 @@ inline void mutate_home_event(Bug bug, const HomeEvent& event, DirectoryEntry& e
     entry.sharers |= std::uint64_t{1} << event.from.value;
 }
 
+// One of several that are to be invalidated.
+inline void forget_sharer(DirectoryEntry& entry, HomeEffects& effects) {
+  if ((entry.pending_acks & (entry.pending_acks - 1)) == 0) return;
+  HomeEffects changed;
+  for (const Effect& effect : effects)
+    if (effect.message != MessageKind::kInvalidate || (entry.pending_acks >> effect.to & 1) == 0 ||
+        changed.size() + 1 < effects.size())
+      changed.push(effect);
+    else
+      entry.pending_acks &= ~(std::uint64_t{1} << effect.to);
+  effects = changed;
+}
+
 inline void mutate_home_step(Bug bug, const DirectoryEntry& before, const HomeEvent& event,
                              NodeId home, DirectoryEntry& entry, HomeEffects& effects) {
   const bool became_busy = before.busy != entry.busy;
@@ -182,15 +219,7 @@ inline void mutate_home_step(Bug bug, const DirectoryEntry& before, const HomeEv
             {EffectKind::kSend, MessageKind::kGrant, entry.requester_id, entry.requester_id});
       return;
     case Bug::kSharerForgotten:
-      if (!became_busy || entry.busy != 2 || (entry.pending_acks & (entry.pending_acks - 1)) == 0)
-        return;
-      for (const Effect& effect : effects)
-        if (effect.message != MessageKind::kInvalidate ||
-            (entry.pending_acks >> effect.to & 1) == 0 || changed.size() + 1 < effects.size())
-          changed.push(effect);
-        else
-          entry.pending_acks &= ~(std::uint64_t{1} << effect.to);
-      effects = changed;
+      if (became_busy && entry.busy == 2) forget_sharer(entry, effects);
       return;
     case Bug::kReaderNotRecorded:
       if (event.kind == MessageKind::kReadRequest && before.sharers != 0)
@@ -231,6 +260,10 @@ inline void mutate_home_step(Bug bug, const DirectoryEntry& before, const HomeEv
       for (const Effect& effect : effects)
         if (!sends(effect, MessageKind::kFetchForGrant) || entry.busy != 0) changed.push(effect);
       effects = changed;
+      return;
+    case Bug::kGivenBackLate:
+      if (event.kind == MessageKind::kGivenBack && entry.idle())
+        entry.sharers &= ~(std::uint64_t{1} << event.from.value);
       return;
     case Bug::kOwnerNotChanged:
       if (entry.sharers == 0 && before.sharers == 0 && entry.idle())
@@ -274,7 +307,12 @@ inline const char* name_of(Bug bug) {
                                     "EvictedStaysOwner",
                                     "TakesBackTwice",
                                     "SoleSharerGetsNoData",
-                                    "EvictsTheNewOwner"};
+                                    "EvictsTheNewOwner",
+                                    "OfferTakenWhileAsking",
+                                    "WithdrawnCopyStays",
+                                    "GivenBackLate",
+                                    "GivesBackUsedCopy",
+                                    "OffersBeforeReturn"};
   static_assert(sizeof kNames / sizeof *kNames == static_cast<std::size_t>(Bug::kCount));
   return kNames[static_cast<std::size_t>(bug)];
 }

@@ -23,7 +23,8 @@ void explore_with(Bug bug) {
   ModelSettings settings;
   settings.bug = bug;
   settings.prefetch = settings.spurious_faults = false;
-  settings.evict = bug >= Bug::kEvictsAtOnce;
+  settings.evict = bug >= Bug::kEvictsAtOnce && bug < Bug::kOfferTakenWhileAsking;
+  settings.offer = bug >= Bug::kOfferTakenWhileAsking;
   ModelSettings floor = settings;
   floor.floor = true;
   abort_if_caught(Explorer<2, 1, 4>(settings).explore_safety());

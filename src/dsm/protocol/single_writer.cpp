@@ -36,6 +36,8 @@ class CacheStep {
         return release_hold();
       case CacheEventKind::kEvict:
         return evict();
+      case CacheEventKind::kGiveBack:
+        return give_back();
       case CacheEventKind::kFetchRead:
       case CacheEventKind::kFetchExclusive:
       case CacheEventKind::kFetchForGrant:
@@ -45,12 +47,16 @@ class CacheStep {
         return grant();
       case CacheEventKind::kTakeBack:
         return take_back();
+      case CacheEventKind::kWithdraw:
+        return withdraw();
       case CacheEventKind::kDataShared:
         return data_shared();
       case CacheEventKind::kDataExclusive:
         return data_exclusive();
       case CacheEventKind::kDataForGrant:
         return data_for_grant();
+      case CacheEventKind::kDataOffered:
+        return data_offered();
     }
     AMASIA_CHECK(false, "an event that is none of CacheEventKind");
   }
@@ -95,6 +101,7 @@ class CacheStep {
         return install_again(EffectKind::kInstallWrite);
       case CacheState::kShared:
         if (!page_.has_pending()) {
+          page_.offered = 0;
           change_state(CacheState::kShared, CacheState::kUpgradePending);
           return send_home(MessageKind::kUpgradeRequest);
         }
@@ -128,6 +135,42 @@ class CacheStep {
     AMASIA_CHECK(!is_home(), "a page is evicted from its home");
     const bool has_copy = state() == CacheState::kExclusive || state() == CacheState::kShared;
     if (has_copy && !page_.has_pending()) send_home(MessageKind::kEvictRequest);
+  }
+
+  // The home has heard of nothing but the offer, so nobody waits for this copy, or will: at most it
+  // is being withdrawn, which is acknowledged where there is none, too.
+  void give_back() {
+    if (page_.offered == 0) return;
+    drop_offered();
+    send_home(MessageKind::kGivenBack);
+  }
+
+  void drop_offered() {
+    page_.offered = 0;
+    change_state(CacheState::kShared, CacheState::kInvalid);
+    push(EffectKind::kUnmap);
+  }
+
+  // Sent before the home heard of anything from here since the offer. So if this node has a copy,
+  // it is the offered one; if it has asked for something meanwhile, it has not been served yet.
+  void withdraw() {
+    switch (state()) {
+      case CacheState::kShared:
+        AMASIA_CHECK(page_.offered != 0, "a copy is withdrawn that was not offered");
+        drop_offered();
+        break;
+      case CacheState::kUpgradePending:
+        lose_read_copy();
+        push(EffectKind::kUnmap);
+        break;
+      case CacheState::kInvalid:  // given back
+      case CacheState::kReadPending:  // or not taken, since it came meanwhile
+      case CacheState::kWritePending:
+        break;
+      default:
+        AMASIA_CHECK(false, "a copy is withdrawn from a node that was served since");
+    }
+    send_home(MessageKind::kInvalidateAck);
   }
 
   // Another node's copy is evicted, and the home has none: it takes the page as a writer does.
@@ -266,6 +309,16 @@ class CacheStep {
     install(EffectKind::kInstallWrite);
   }
 
+  // Taken only where nothing is under way. A request that crosses the offer tells the home that it
+  // was not taken; it may have been answered by others by now, whose page is a newer one.
+  void data_offered() {
+    if (state() != CacheState::kInvalid) return;
+    change_state(CacheState::kInvalid, CacheState::kShared);
+    page_.offered = 1;
+    push(EffectKind::kCopyIn);
+    push(EffectKind::kInstallRead);
+  }
+
   void install(EffectKind kind) {
     push(kind);
     push(EffectKind::kWake);
@@ -302,6 +355,8 @@ class HomeStep {
         return downgraded(event.from);
       case MessageKind::kEvictRequest:
         return evict_request(event.from);
+      case MessageKind::kGivenBack:
+        return take_offer_back(event.from);
       default:
         AMASIA_CHECK(false, "a message to a cache comes to the home");
     }
@@ -324,6 +379,7 @@ class HomeStep {
   }
   void set_owner(NodeId node) {
     entry_.owner_code = node == home_ ? 0 : static_cast<std::uint8_t>(node.value + 1);
+    if (node != home_) entry_.owned_elsewhere = 1;
   }
   void become_busy(Busy why, NodeId requester) {
     AMASIA_CHECK(entry_.idle(), "the home serves two requests of one page at a time");
@@ -339,8 +395,11 @@ class HomeStep {
   void request(NodeId from, std::uint64_t& waiting, bool upgrade) {
     AMASIA_CHECK(((entry_.waiting_readers | entry_.waiting_writers) & bit(from)) == 0,
                  "a node asks twice for one page");
+    // Who asks for a copy has none: it has not taken the offered one, or has given it back.
+    if (!upgrade) take_offer_back(from);
+    entry_.offered &= ~bit(from);
     AMASIA_CHECK(shared() || entry_.owner(home_) != from, "the owner asks for its page");
-    AMASIA_CHECK(upgrade || (entry_.sharers & bit(from)) == 0, "a sharer asks for a copy");
+    AMASIA_CHECK(upgrade || !has_copy(from), "a sharer asks for a copy");
     waiting |= bit(from);
     serve_waiting();
   }
@@ -402,7 +461,7 @@ class HomeStep {
       return send(MessageKind::kGrant, requester, requester);
     }
     for (std::uint64_t rest = others; rest != 0; rest &= rest - 1)
-      send(MessageKind::kInvalidate, node_at(std::countr_zero(rest)), requester);
+      invalidate(node_at(std::countr_zero(rest)), requester);
     entry_.sharers = 0;
     entry_.pending_acks = others;
     set_owner(requester);
@@ -417,8 +476,27 @@ class HomeStep {
     if (!entry_.idle()) return;
     if (shared() ? (entry_.sharers & bit(from)) == 0 : entry_.owner(home_) != from) return;
     if ((entry_.sharers & bit(home_)) == 0) return send(MessageKind::kTakeBack, home_, home_);
-    send(MessageKind::kInvalidate, from, home_);
+    invalidate(from, home_);
     become_busy(kAwaitsEviction, from);
+  }
+
+  // An offered copy whose eviction is awaited may have been given back before.
+  bool has_copy(NodeId node) const {
+    const bool leaves = entry_.busy == kAwaitsEviction && entry_.requester() == node;
+    return (entry_.sharers & bit(node)) != 0 && !leaves;
+  }
+
+  void invalidate(NodeId sharer, NodeId requester) {
+    const bool offered = (entry_.offered & bit(sharer)) != 0;
+    entry_.offered &= ~bit(sharer);
+    send(offered ? MessageKind::kWithdraw : MessageKind::kInvalidate, sharer, requester);
+  }
+
+  // What was withdrawn, or is a copy like any other now, stays as it is: an acknowledgement comes.
+  void take_offer_back(NodeId from) {
+    if ((entry_.offered & bit(from)) == 0) return;
+    entry_.offered &= ~bit(from);
+    entry_.sharers &= ~bit(from);
   }
 
   void evicted(NodeId from) {
@@ -461,6 +539,26 @@ void step_home(DirectoryEntry& entry, NodeId home, const HomeEvent& event, HomeE
   HomeStep(entry, home, effects).run(event);
 }
 
+// The home's own cache page says that its copy is here: the directory alone may run ahead of it.
+bool offer(DirectoryEntry& entry, CachePage& page, NodeId home, NodeId to, CacheEffects& effects) {
+  AMASIA_CHECK(to != home, "the home is offered its own page");
+  const CacheState state = page.state(true);
+  const bool exclusive =
+      state == CacheState::kExclusive && entry.sharers == 0 && entry.owner(home) == home;
+  const bool shared = state == CacheState::kShared && (entry.sharers & bit(home)) != 0 &&
+                      (entry.sharers & bit(to)) == 0;
+  if (!entry.idle() || page.has_pending() || !(exclusive || shared)) return false;
+  entry.sharers |= bit(home) | bit(to);
+  entry.offered |= bit(to);
+  if (exclusive) {
+    page.set_state(CacheState::kShared, true);
+    effects.push({EffectKind::kProtect});
+  }
+  effects.push({EffectKind::kCopyOut});
+  effects.push({EffectKind::kSend, MessageKind::kDataOffered, byte(to), byte(to)});
+  return true;
+}
+
 // A node that waits for an upgrade holds nothing: its copy has been used, and the home could send a
 // second revocation after having served the upgrade. To give a read copy of a read copy takes no
 // rights.
@@ -489,7 +587,10 @@ bool may_write(const CachePage& page, bool is_home) {
 
 bool is_valid(const CachePage& page, const CacheContext& context, std::uint32_t node_count) {
   const bool is_home = context.self == context.home;
-  if (page.state_code >= kCacheStates || page.reserved != 0) return false;
+  if (page.state_code >= kCacheStates || page.offered > 1) return false;
+  if (page.offered != 0) {
+    return !is_home && page.state(is_home) == CacheState::kShared && !page.has_pending();
+  }
   if (!page.has_pending()) return page.pending_requester == 0;
   if (!is_revocation(page.pending()) || page.pending_requester >= node_count) return false;
   if (page.pending_requester == context.self.value) return false;
@@ -511,13 +612,18 @@ bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count
   const std::uint64_t all =
       entry.sharers | entry.waiting_readers | entry.waiting_writers | entry.pending_acks;
   if ((all & ~nodes) != 0 || entry.owner(home).value >= node_count) return false;
+  const std::uint64_t offerable = (entry.sharers & bit(home)) != 0 ? entry.sharers : 0;
+  if ((entry.offered & ~(offerable & ~bit(home) & ~bit(entry.owner(home)))) != 0) return false;
   if (entry.owner_code == home.value + 1) return false;  // the home is written as 0
-  if (entry.requester_id >= node_count || entry.busy > 3 || entry.reserved != 0) return false;
+  if (entry.requester_id >= node_count || entry.busy > 3 || entry.owned_elsewhere > 1) {
+    return false;
+  }
   if ((entry.waiting_readers & entry.waiting_writers) != 0) return false;
   if (entry.sharers != 0) {
     if ((entry.sharers & bit(entry.owner(home))) == 0) return false;
     if (std::popcount(entry.sharers) < 2 && entry.owner(home) != home) return false;
-    if ((entry.waiting_readers & entry.sharers) != 0) return false;
+    const std::uint64_t leaving = entry.busy == 3 ? bit(entry.requester()) : 0;
+    if ((entry.waiting_readers & entry.sharers & ~leaving) != 0) return false;
   } else if (((entry.waiting_readers | entry.waiting_writers) & bit(entry.owner(home))) != 0) {
     return false;
   }
@@ -533,9 +639,10 @@ bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count
 
 const char* name_of(MessageKind kind) {
   constexpr std::array<const char*, kMessageKinds> kNames = {
-      "ReadRequest",  "WriteRequest", "UpgradeRequest", "InvalidateAck", "Downgraded",
-      "EvictRequest", "FetchRead",    "FetchExclusive", "FetchForGrant", "Invalidate",
-      "Grant",        "TakeBack",     "DataShared",     "DataExclusive", "DataForGrant"};
+      "ReadRequest",  "WriteRequest", "UpgradeRequest", "InvalidateAck",  "Downgraded",
+      "EvictRequest", "GivenBack",    "FetchRead",      "FetchExclusive", "FetchForGrant",
+      "Invalidate",   "Grant",        "TakeBack",       "Withdraw",       "DataShared",
+      "DataExclusive", "DataForGrant", "DataOffered"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 
@@ -548,9 +655,10 @@ const char* name_of(CacheState state) {
 
 const char* name_of(CacheEventKind kind) {
   constexpr std::array<const char*, kCacheEventKinds> kNames = {
-      "ReadFault", "WriteFault", "PrefetchRead",   "PrefetchWrite", "ReleaseHold",
-      "Evict",     "FetchRead",  "FetchExclusive", "FetchForGrant", "Invalidate",
-      "Grant",     "TakeBack",   "DataShared",     "DataExclusive", "DataForGrant"};
+      "ReadFault",  "WriteFault",    "PrefetchRead",  "PrefetchWrite", "ReleaseHold",
+      "Evict",      "GiveBack",      "FetchRead",     "FetchExclusive", "FetchForGrant",
+      "Invalidate", "Grant",         "TakeBack",      "Withdraw",      "DataShared",
+      "DataExclusive", "DataForGrant", "DataOffered"};
   return kNames.at(static_cast<std::size_t>(kind));
 }
 

@@ -14,6 +14,9 @@
 //   hold         a revocation that has arrived but waits in CachePage until kReleaseHold.
 //   eviction     a node asks the home to take its copy away, to have the memory back. The copy goes
 //                by the home's revocation, like every other: the request alone changes nothing.
+//   offer        the home gives another node a read copy that it has not asked for. As long as that
+//                node has not asked the home for anything since, it may drop the copy by itself and
+//                tell the home of it later: it gives it back.
 //
 // What the caller (the engine, the explorer, the simulator) owes the protocol
 //   A. One step at a time per page and node; all effects of a step are executed, in order, before
@@ -23,6 +26,8 @@
 //      Nothing is assumed between different pairs.
 //   C. After kRevokePending, the event kReleaseHold follows in bounded time.
 //   D. A fault that the kernel reports is turned into one event, also when it looks stale.
+//   E. kGivenBack is not of those messages: it may overtake all others, and may be lost. But a page
+//      is not offered to a node while one of that page and node is under way.
 #pragma once
 
 #include <array>
@@ -43,6 +48,7 @@ enum class MessageKind : std::uint8_t {
   kInvalidateAck,   // the sender's read copy is gone
   kDowngraded,      // the owner has become a sharer and the requester's copy is on its way or there
   kEvictRequest,    // the sender has a copy and would rather have the memory; a hint
+  kGivenBack,       // the sender has dropped the copy that it was offered (see E above)
   // home -> cache
   kFetchRead,       // keep a read copy, send one to `requester`
   kFetchExclusive,  // drop yours, send the page to `requester`, which then owns it
@@ -50,15 +56,17 @@ enum class MessageKind : std::uint8_t {
   kInvalidate,      // drop your read copy and acknowledge
   kGrant,           // all other copies are gone (or will be, with the data): you own the page
   kTakeBack,        // to the home's own cache: ask for the page, unless you have it or wait for it
+  kWithdraw,        // as kInvalidate, of a copy that was offered and may be gone, or never taken
   // cache -> cache; each carries the page
   kDataShared,
   kDataExclusive,
   kDataForGrant,
+  kDataOffered,
 };
-inline constexpr std::size_t kMessageKinds = 15;
+inline constexpr std::size_t kMessageKinds = 18;
 
 // Whether the message goes to step_home() (else to step_cache()).
-constexpr bool is_for_home(MessageKind kind) { return kind <= MessageKind::kEvictRequest; }
+constexpr bool is_for_home(MessageKind kind) { return kind <= MessageKind::kGivenBack; }
 // Whether the message carries the bytes of the page.
 constexpr bool carries_page(MessageKind kind) { return kind >= MessageKind::kDataShared; }
 
@@ -82,6 +90,7 @@ enum class CacheEventKind : std::uint8_t {
   kReleaseHold,    // do now what was held; without effect where nothing can be done
   kEvict,  // not at the home: ask for the copy to be taken away; ignored where there is none
            // to take, or one that is asked for already
+  kGiveBack,  // drop a copy that was offered and not used for more; else ignored
   // the messages to a cache
   kFetchRead,
   kFetchExclusive,
@@ -89,11 +98,13 @@ enum class CacheEventKind : std::uint8_t {
   kInvalidate,
   kGrant,
   kTakeBack,
+  kWithdraw,
   kDataShared,
   kDataExclusive,
   kDataForGrant,
+  kDataOffered,
 };
-inline constexpr std::size_t kCacheEventKinds = 15;
+inline constexpr std::size_t kCacheEventKinds = 18;
 
 struct CacheEvent {
   CacheEventKind kind;
@@ -178,7 +189,7 @@ struct CachePage {
   std::uint8_t state_code = 0;    // CacheState, with kInvalid and kExclusive swapped at the home
   std::uint8_t pending_code = 0;  // 0: no revocation held; else its CacheEventKind
   std::uint8_t pending_requester = 0;
-  std::uint8_t reserved = 0;
+  std::uint8_t offered = 0;  // 1: the read copy was offered, and the home told of nothing since
 
   CacheState state(bool is_home) const {
     const std::uint8_t swap = is_home && state_code <= 1 ? 1 : 0;
@@ -219,8 +230,10 @@ bool is_valid(const CachePage& page, const CacheContext& context, std::uint32_t 
 //   busy       <=> requester() waits for acks (pending_acks != 0), or kDowngraded is awaited,
 //                  or the acknowledgement of requester(), whose read copy is evicted.
 //   a node waits at most once; the requester for whom acks are collected does not wait.
+//   offered: sharers, besides the home, from which nothing has come since they were offered a copy.
 struct DirectoryEntry {
   std::uint64_t sharers = 0;
+  std::uint64_t offered = 0;
   std::uint64_t waiting_readers = 0;
   std::uint64_t waiting_writers = 0;
   std::uint64_t pending_acks = 0;
@@ -228,7 +241,10 @@ struct DirectoryEntry {
   std::uint8_t busy = 0;        // 0: idle; waits for 1: kDowngraded, 2: acks, 3: an eviction's ack
   std::uint8_t requester_id = 0;  // 0 while idle
   std::uint8_t last_served = 0;   // node; waiting nodes are served in turn from the next one on
-  std::uint32_t reserved = 0;
+  // 1: another node than the home has owned the page since the caller has cleared this, which no
+  // step reads: who writes a page has no use for an offer.
+  std::uint8_t owned_elsewhere = 0;
+  std::array<std::uint8_t, 3> reserved{};
 
   bool idle() const { return busy == 0; }
   NodeId requester() const { return NodeId{requester_id}; }  // of a busy entry
@@ -237,11 +253,16 @@ struct DirectoryEntry {
   }
   friend bool operator==(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
-static_assert(sizeof(DirectoryEntry) == 40);
+static_assert(sizeof(DirectoryEntry) == 48);
 
 // Moves the home side of one page by one message and appends messages to be sent, in order.
 // Aborts on a message that cannot come in the state.
 void step_home(DirectoryEntry& entry, NodeId home, const HomeEvent& event, HomeEffects& effects);
+
+// At the home: offers `to`, another node, a read copy, if it has none, and the home has one and
+// waits for nobody. Moves the home's own cache page and appends what must be done there, in order.
+// False: nothing is done. A and E above hold for it.
+bool offer(DirectoryEntry& entry, CachePage& page, NodeId home, NodeId to, CacheEffects& effects);
 
 // Says of one DirectoryEntry alone whether its equations (above) hold.
 bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count);
