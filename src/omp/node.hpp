@@ -34,6 +34,7 @@
 #include "omp/long_wait.hpp"
 #include "omp/meeting/mailbox.hpp"
 #include "omp/meeting/meeting_board.hpp"
+#include "omp/region/argument_pages.hpp"
 #include "omp/region/region.hpp"
 #include "omp/services.hpp"
 #include "omp/team/affinity_format.hpp"
@@ -243,6 +244,9 @@ class Node final : public fabric::Handler {
   void show_region(const RegionRecord& record);
   void unshow_region();
   void start_region(const RegionRequest& request, const RegionPlan& plan);
+  PageWindow offer_arguments(const RegionRequest& request, const RegionPlan& plan,
+                             std::uint32_t& sent);
+  void take_arguments_back(NodeId from, const PageWindow& window);
   void tell_region(const RegionPlan& plan, const RegionHead& head, std::span<const std::byte> tail);
   void join_region(const RegionPlan& plan);
   bool has_joined(NodeId node) const;
@@ -269,6 +273,7 @@ class Node final : public fabric::Handler {
   AffinityFormat affinity_format_;
   ThreadValues thread_values_;
   ThreadHomes thread_homes_;  // on the origin
+  ArgumentPages argument_pages_;  // on the origin, of the region that runs
   // By node: how many threads' variables were sent there before the region that begins.
   std::array<std::uint32_t, base::kMaxNodes> values_sent_{};
   // The thread pointer of the first thread that forked: others' teams are not the same threads.

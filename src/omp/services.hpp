@@ -10,6 +10,7 @@
 
 #include "base/base.hpp"
 #include "omp/launch/stack_pool.hpp"
+#include "omp/region/argument_pages.hpp"
 #include "omp/thread_locals/thread_values.hpp"
 
 namespace amasia::omp {
@@ -82,6 +83,22 @@ class Services {
   // The node's threads come to a place of the program, named by any number; 0: to none. Pages that
   // they waited for there before are asked for. Any thread; does not block.
   virtual void enter_place(std::uint64_t place) { (void)place; }
+
+  // The node's pages that other nodes read first in a region that begins (argument_pages.hpp).
+  // offer: gives each of `nodes` (a bit for each) a copy of the page at `page`, unless it has one;
+  // to which of them. give_back, there: drops those of the window that were not used for more;
+  // which. take_back: what `from` has given back. Any thread; none blocks.
+  virtual std::uint64_t offer(std::uint64_t page, std::uint64_t nodes) {
+    (void)page, (void)nodes;
+    return 0;
+  }
+  virtual std::uint32_t give_back(const PageWindow& window) {
+    (void)window;
+    return 0;
+  }
+  virtual void take_back(NodeId from, const PageWindow& window) { (void)from, (void)window; }
+  // Handles the messages that have come. Native stack; does not block.
+  virtual void handle_messages() {}
 
   // A thread that waits for a message helps to fetch it: begin_help(), help() until it has come,
   // end_help(). On a native stack; help() does not block and returns how much it handled.

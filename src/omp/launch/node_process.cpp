@@ -462,6 +462,18 @@ void NodeProcess::note_pause() {
 
 void NodeProcess::enter_place(std::uint64_t place) { engine_->enter_place(place); }
 
+std::uint64_t NodeProcess::offer(std::uint64_t page, std::uint64_t nodes) {
+  return engine_->offer(reinterpret_cast<const void*>(page), nodes);
+}
+
+std::uint32_t NodeProcess::give_back(const PageWindow& window) {
+  return engine_->give_back(reinterpret_cast<const void*>(window.first), window.mask);
+}
+
+void NodeProcess::take_back(NodeId from, const PageWindow& window) {
+  engine_->take_back(from, reinterpret_cast<const void*>(window.first), window.mask);
+}
+
 void NodeProcess::begin_help() {
   AMASIA_CHECK(helping == nullptr, "a thread helps once at a time");
   helping = new (helping_memory.bytes) dsm::Engine::Helping(*engine_);

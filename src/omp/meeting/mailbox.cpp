@@ -39,7 +39,7 @@ bool Mailbox::put_joined(NodeId from, std::span<const std::byte> body) {
   JoinedBody joined;
   if (body.size() != sizeof joined || !read_head(body, joined)) return false;
   if (joined.region != join_region_.load(std::memory_order_acquire)) return false;
-  totals_[from.value] = joined.totals;
+  joined_of_[from.value] = joined;
   joined_.fetch_add(1, std::memory_order_release);  // partner: joined
   return true;
 }

@@ -73,7 +73,7 @@ class Mailbox {
   void expect_joins(std::uint32_t region);
   std::uint32_t joined() const { return joined_.load(std::memory_order_acquire); }
   // Of a node that has been counted.
-  const NodeTotals& totals_of(NodeId node) const { return totals_[node.value]; }
+  const JoinedBody& joined_of(NodeId node) const { return joined_of_[node.value]; }
 
  private:
   struct Signal {
@@ -98,7 +98,7 @@ class Mailbox {
   std::atomic<std::uint32_t> join_region_{0};
   std::atomic<std::uint32_t> joined_{0};
   // Written by the handler before joined_, read when all have come.
-  std::array<NodeTotals, base::kMaxNodes> totals_{};
+  std::array<JoinedBody, base::kMaxNodes> joined_of_{};
 };
 
 }  // namespace amasia::omp

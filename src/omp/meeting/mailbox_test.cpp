@@ -96,8 +96,8 @@ TEST(Mailbox, CountsTheJoinsOfTheRegionThatIsAwaited) {
   EXPECT_TRUE(mailbox.put_joined(NodeId{1}, message(JoinedBody{9, 0, {.faults = 5}}, 0)));
   EXPECT_TRUE(mailbox.put_joined(NodeId{3}, message(JoinedBody{9, 0, {.faults = 6}}, 0)));
   EXPECT_EQ(mailbox.joined(), 2u);
-  EXPECT_EQ(mailbox.totals_of(NodeId{1}).faults, 5u);
-  EXPECT_EQ(mailbox.totals_of(NodeId{3}).faults, 6u);
+  EXPECT_EQ(mailbox.joined_of(NodeId{1}).totals.faults, 5u);
+  EXPECT_EQ(mailbox.joined_of(NodeId{3}).totals.faults, 6u);
   mailbox.expect_joins(10);
   EXPECT_EQ(mailbox.joined(), 0u);
 }

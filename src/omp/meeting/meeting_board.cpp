@@ -31,6 +31,7 @@ struct MeetingBoard::Part {
   // Written by a node once a region, read by the origin.
   struct alignas(64) Joined {
     std::atomic<std::uint32_t> region;
+    std::uint32_t given_back;
     NodeTotals totals;
   };
   static_assert(sizeof(Joined) == 64);
@@ -148,6 +149,7 @@ std::span<const std::byte> MeetingBoard::region_message() const {
 void MeetingBoard::post_joined(const JoinedBody& joined) {
   Part::Joined& own = part(self_).joined;
   own.totals = joined.totals;
+  own.given_back = joined.given_back;
   own.region.store(joined.region, std::memory_order_release);  // partner: has_joined
 }
 
@@ -155,7 +157,10 @@ bool MeetingBoard::has_joined(NodeId node, std::uint32_t region) const {
   return part(node).joined.region.load(std::memory_order_seq_cst) == region;
 }
 
-NodeTotals MeetingBoard::totals_of(NodeId node) const { return part(node).joined.totals; }
+JoinedBody MeetingBoard::joined_of(NodeId node) const {
+  const Part::Joined& joined = part(node).joined;
+  return {joined.region.load(std::memory_order_relaxed), joined.given_back, joined.totals};
+}
 
 void MeetingBoard::post_reduction(std::uint64_t key, std::uint32_t size) {
   AMASIA_CHECK(size <= kPayloadSize, "what does not fit is sent");

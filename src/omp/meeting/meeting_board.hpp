@@ -84,7 +84,7 @@ class MeetingBoard {
   std::span<const std::byte> region_message() const;
   void post_joined(const JoinedBody& joined);
   bool has_joined(NodeId node, std::uint32_t region) const;
-  NodeTotals totals_of(NodeId node) const;
+  JoinedBody joined_of(NodeId node) const;
 
   // Reductions: the first `size` bytes of own_payload().
   void post_reduction(std::uint64_t key, std::uint32_t size);

@@ -199,9 +199,10 @@ TEST(MeetingBoard, CarriesRegionsJoinsAndReductions) {
   EXPECT_FALSE(idle.has_consumed(77));
 
   EXPECT_FALSE(origin.has_joined(node(1), 5));
-  other.post_joined({5, 0, {.faults = 6, .stall_ns = 7}});
+  other.post_joined({5, 3, {.faults = 6, .stall_ns = 7}});
   ASSERT_TRUE(origin.has_joined(node(1), 5));
-  EXPECT_EQ(origin.totals_of(node(1)).stall_ns, 7);
+  EXPECT_EQ(origin.joined_of(node(1)).totals.stall_ns, 7);
+  EXPECT_EQ(origin.joined_of(node(1)).given_back, 3U);
 }
 
 }  // namespace

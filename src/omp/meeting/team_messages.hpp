@@ -40,6 +40,9 @@ struct RegionHead {
   std::uint32_t format_size;
   std::uint32_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
   std::uint32_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
+  std::uint64_t arguments;       // the page that argument_pages.hpp's window begins with,
+  std::uint32_t to_give_back;    // and which of its pages the node gives back when it is done
+  std::uint32_t pages_ahead;     // so many messages with such pages go ahead of this one
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);
@@ -53,7 +56,7 @@ struct WireShare {
 
 struct JoinedBody {
   std::uint32_t region;
-  std::uint32_t reserved;
+  std::uint32_t given_back;  // which of the region's argument pages
   NodeTotals totals;
 };
 
@@ -74,6 +77,8 @@ struct ReductionHead {
   std::uint32_t list_count;
   std::uint64_t window_begin;
   std::uint64_t window_size;
+  std::uint32_t given_back = 0;  // which of the region's argument pages
+  std::uint32_t reserved = 0;
 };
 
 struct ConsumedBody {

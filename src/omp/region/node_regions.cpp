@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // How regions are sent, served and joined.
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
@@ -88,6 +89,9 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.keeps_values = plan.keeps_values ? 1 : 0;
   if (plan.keeps_values) bring_values(plan.shares);
+  const PageWindow arguments = offer_arguments(request, plan, head.pages_ahead);
+  head.arguments = arguments.first;
+  head.to_give_back = arguments.mask;
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
   head.format_size = static_cast<std::uint32_t>(format.size());
@@ -115,7 +119,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .keeps_values = plan.keeps_values,
                .extra = request.extra,
                .book = plan.record->book.get(),
-               .counts = plan.counts});
+               .counts = plan.counts,
+               .arguments = arguments});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -123,6 +128,38 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   services_.note_pause();
   tell_region(plan, head, tail);
   services_.enter_place(team_.place());
+}
+
+// So that nodes need not ask for what the region reads first. Which of these pages are to be given
+// back; `sent` counts those that were sent to any node.
+PageWindow Node::offer_arguments(const RegionRequest& request, const RegionPlan& plan,
+                                 std::uint32_t& sent) {
+  const std::span<void* const> words = request.outlined.words;
+  PageWindow window = ArgumentPages::window_of(words, words.data());
+  std::uint64_t others = 0;
+  for (const NodeShare& share : plan.shares) others |= std::uint64_t{1} << share.node.value;
+  others &= ~(std::uint64_t{1} << self().value);
+  for (std::uint32_t rest = window.mask; rest != 0; rest &= rest - 1) {
+    const auto index = static_cast<std::uint64_t>(std::countr_zero(rest));
+    const std::uint64_t page = window.first + index * base::kPageSize;
+    bool returns = false;
+    if (argument_pages_.may_offer(page)) {
+      const std::uint64_t to = services_.offer(page, others);
+      sent += to != 0 ? 1 : 0;
+      returns = argument_pages_.note_offer(page, static_cast<std::uint32_t>(std::popcount(to)));
+    }
+    if (!returns) window.mask &= ~(rest & -rest);
+  }
+  return window;
+}
+
+void Node::take_arguments_back(NodeId from, const PageWindow& window) {
+  if (window.mask == 0) return;
+  services_.take_back(from, window);
+  for (std::uint32_t rest = window.mask; rest != 0; rest &= rest - 1) {
+    const auto index = static_cast<std::uint64_t>(std::countr_zero(rest));
+    argument_pages_.note_given_back(window.first + index * base::kPageSize);
+  }
 }
 
 void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
@@ -167,8 +204,10 @@ void Node::join_region(const RegionPlan& plan) {
   std::array<NodeTotals, base::kMaxNodes> totals;
   totals[0] = team_.totals();
   for (const NodeShare& share : others) {
-    totals[share.node.value] =
-        has_joined(share.node) ? board_->totals_of(share.node) : mailbox_.totals_of(share.node);
+    const JoinedBody told =
+        has_joined(share.node) ? board_->joined_of(share.node) : mailbox_.joined_of(share.node);
+    totals[share.node.value] = told.totals;
+    take_arguments_back(share.node, team_.arguments_among(told.given_back));
   }
   note_shared(plan, {totals.data(), node_count()});
 }
@@ -242,7 +281,9 @@ void Node::serve_region() {
                .shows_affinity = head.shows_affinity != 0,
                .keeps_values = head.keeps_values != 0,
                .extra = reader.rest(),
-               .counts = head.counts != 0});
+               .counts = head.counts != 0,
+               .arguments = {head.arguments, head.to_give_back}});
+  if (head.pages_ahead > 0) services_.handle_messages();
   services_.enter_place(team_.place());
   mailbox_.drop_region();
   services_.enter_region();
@@ -254,7 +295,7 @@ void Node::serve_region() {
     team_.run();
   }
   const bool has_printed = services_.flush_output();
-  tell_joined({head.region, 0, team_.totals()}, has_printed);
+  tell_joined({head.region, team_.give_arguments_back(), team_.totals()}, has_printed);
   // The origin goes on meanwhile.
   services_.enter_place(0);
   unshow_region();

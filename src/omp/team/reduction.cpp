@@ -84,6 +84,7 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
     on_native_stack([&] {
       const std::span<const std::byte> body = node_.await_reduction(*this, rank, reductions_);
       std::memcpy(&head, body.data(), sizeof head);
+      node_.take_arguments_back(shares_[rank].node, arguments_among(head.given_back));
       AMASIA_CHECK(head.list_count == reduction.list.size(),
                    "all threads of a team reduce the same variables");
       list.resize(head.list_count);
@@ -111,9 +112,12 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
 
 void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   const Window window = window_of(frame, reduction.list, node_.settings().reduction_window);
-  const ReductionHead head{region(),     reductions_,
-                           rank_,        static_cast<std::uint32_t>(reduction.list.size()),
-                           window.begin, window.size};
+  const ReductionHead head{.region = region(),
+                           .number = reductions_,
+                           .rank = rank_,
+                           .list_count = static_cast<std::uint32_t>(reduction.list.size()),
+                           .window_begin = window.begin,
+                           .window_size = window.size};
   // Copied before the fabric is entered: a page of the stack may be away, and its return must not
   // find the fabric's lock taken.
   std::vector<std::byte>& payload = sent_copies_;
@@ -122,7 +126,9 @@ void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool n
   std::memcpy(payload.data() + reduction.list.size_bytes(),
               reinterpret_cast<const void*>(window.begin), window.size);
   on_native_stack([&] {
-    const ReductionHead copy = head;
+    ReductionHead copy = head;
+    // What the origin combines into lies where the arguments are, often.
+    copy.given_back = give_arguments_back();
     node_.give_reduction(copy, payload);
     if (nowait) node_.await_consumed(region(), reductions_);
   });

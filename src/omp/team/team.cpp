@@ -68,6 +68,7 @@ void Team::begin(const Begin& begin) {
   extra_.assign(begin.extra.begin(), begin.extra.end());
   book_ = begin.book;
   counts_ = begin.counts;
+  arguments_ = begin.arguments;
   singles_.reset(local_size());
   // Without a runtime: tests of single constructs.
   can_be_cancelled_ = runtime_ != nullptr && runtime_->cancellation();
@@ -87,6 +88,10 @@ void Team::begin(const Begin& begin) {
     stacks_.push_back(stack.value());
     frames_.push_back(std::make_unique<ThreadFrame>());
   }
+}
+
+std::uint32_t Team::give_arguments_back() {
+  return arguments_.mask != 0 ? node_.services().give_back(arguments_) : 0;
 }
 
 void Team::run() {

@@ -142,10 +142,18 @@ class Team {
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
+    PageWindow arguments;      // which other nodes give back
   };
   void begin(const Begin& begin);
   // Forks the node team, runs the region's part, returns when it has joined. Native stack.
   void run();
+
+  // Those of the pages in `mask` that nodes were to give back.
+  PageWindow arguments_among(std::uint32_t mask) const {
+    return {arguments_.first, arguments_.mask & mask};
+  }
+  // On another node than the origin, at its end: those pages that it still has.
+  std::uint32_t give_arguments_back();
 
   bool mends_dynamic() const { return mend_dynamic_; }
 
@@ -197,6 +205,7 @@ class Team {
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
   bool counts_ = false;
+  PageWindow arguments_;
   LeaderCounters counters_;
 
   // Grown, never shrunk: a task that ends late may still look at its frame.
