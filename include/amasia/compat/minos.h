@@ -12,6 +12,9 @@
 /* OpenCL's types and constants, where its headers are installed: nothing of ours needs them. */
 #if !defined(RUST_BUILD) && defined(__has_include)
 #if __has_include(<CL/cl.h>)
+#ifndef CL_TARGET_OPENCL_VERSION
+#define CL_TARGET_OPENCL_VERSION 300 /* which the header would choose, and say so each time */
+#endif
 #include <CL/cl.h>
 #endif
 #endif
