@@ -249,7 +249,8 @@ void finish(Body&& body, const where& at = where::current()) {
   }
   frame.wait(at);
 }
-// Tasks that have not begun when a stop is requested do not run. Inner scopes inherit that.
+// Tasks that have not begun when a stop is requested do not run. Inner scopes inherit that, those
+// with a token of their own, too.
 template <typename Body>
 void finish(std::stop_token stop, Body&& body, const where& at = where::current()) {
   detail::FinishFrame frame(std::move(stop));

@@ -143,7 +143,7 @@ LoopStep next_step(bool may_divide) {
   if (worker.errands != nullptr) [[unlikely]]
     worker.errands->attend_between_tasks();
   const Scope* const scope = worker.current->scope;
-  if (scope->may_stop && scope->stop.stop_requested()) return LoopStep::kStop;
+  if (scope->may_stop && scope->stop_requested()) return LoopStep::kStop;
   // A loop that nobody helps with is one task, however long it is.
   return may_divide && worker.deque.empty() ? LoopStep::kDivide : LoopStep::kRunTile;
 }
@@ -250,9 +250,7 @@ void wait_for_frame(Frame& frame, const std::source_location& where) {
 
 FinishFrame::FinishFrame() {
   static_assert(sizeof(Frame) <= sizeof(storage_) && alignof(Frame) <= 16);
-  Worker& worker = worker_of_task();
-  Scope* const around = worker.current->scope;
-  new (storage_) Frame(worker, around->may_stop ? around->stop : std::stop_token());
+  new (storage_) Frame(worker_of_task(), std::stop_token());
 }
 FinishFrame::FinishFrame(std::stop_token stop) {
   new (storage_) Frame(worker_of_task(), std::move(stop));
@@ -279,7 +277,6 @@ DetachedFinish::DetachedFinish(FutureState* state, std::stop_token stop) {
   static_assert(sizeof(Open) <= sizeof(storage_));
   Worker& worker = worker_of_task();
   Scope* const around = worker.current->scope;
-  if (!stop.stop_possible() && around->may_stop) stop = around->stop;
   scope_ = new Scope(worker.scheduler, around, std::move(stop));
   scope_->ended = state;
   ++worker.current->net;  // for its parent it is one task
@@ -319,7 +316,7 @@ void yield() {
 
 bool stop_requested() {
   const detail::Scope* const scope = detail::worker_of_task().current->scope;
-  return scope->may_stop && scope->stop.stop_requested();
+  return scope->may_stop && scope->stop_requested();
 }
 
 runtime::runtime(options chosen)

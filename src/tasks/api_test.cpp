@@ -344,6 +344,35 @@ TEST_P(Tasks, StoppedScopesDoNotBeginTasks) {
   });
 }
 
+// Whatever is nested how: a scope stops when any token of it or around it says so, and no other.
+TEST_P(Tasks, ScopesWithTokensOfTheirOwnStopWithThoseAround) {
+  workers.run([] {
+    for (int stopped = 0; stopped < 3; ++stopped) {
+      std::array<std::stop_source, 3> sources;
+      std::array<std::atomic<int>, 4> ran{};
+      const auto nest = [&](auto& self, std::size_t depth) -> void {
+        async([&, depth] { ran[depth].fetch_add(1); });
+        EXPECT_EQ(stop_requested(), static_cast<int>(depth) > stopped);
+        if (depth == 3) return;
+        finish([&] {  // one without a token between them
+          const auto inner = finish_future(
+              [&] {
+                if (static_cast<int>(depth) == stopped) sources[depth].request_stop();
+                self(self, depth + 1);
+              },
+              sources[depth].get_token());
+          finish(sources[depth].get_token(), [] {});
+          inner.get();
+        });
+      };
+      finish([&] { nest(nest, 0); });
+      for (int depth = 0; depth < 4; ++depth) {
+        EXPECT_EQ(ran[static_cast<std::size_t>(depth)].load(), depth > stopped ? 0 : 1);
+      }
+    }
+  });
+}
+
 TEST_P(Tasks, MisuseIsTold) {
   EXPECT_THROW(async([] {}), std::logic_error);
   EXPECT_THROW(yield(), std::logic_error);

@@ -300,7 +300,7 @@ inline void execute(Worker& worker, Task* task) {
   worker.counts.run.add(1);
   worker.here = task->place;
   const Scope* const scope = task->scope;
-  const bool run = !scope->may_stop || !scope->stop.stop_requested();
+  const bool run = !scope->may_stop || !scope->stop_requested();
   if (worker.watched) [[unlikely]]
     return run_watched(worker, task, run);
   task->execute(task, run);
