@@ -12,6 +12,28 @@ std::uint64_t hash_of(std::string_view text, std::uint64_t seed = 0xcbf29ce48422
   return seed;
 }
 
+const char* name_of(ProgramKind kind) {
+  switch (kind) {
+    case ProgramKind::kSource:
+      return "OpenCL C";
+    case ProgramKind::kSpirv:
+      return "SPIR-V";
+    case ProgramKind::kBinary:
+      return "a device's binary";
+    case ProgramKind::kGraph:
+      return "a graph";
+    case ProgramKind::kBuiltIn:
+      return "built-in kernels";
+    case ProgramKind::kCudaSource:
+      return "CUDA C++";
+    case ProgramKind::kHostLibrary:
+      return "a shared object of host kernels";
+    case ProgramKind::kHostFunction:
+      break;
+  }
+  return "a host kernel";
+}
+
 bool same(const ProgramCode& a, const ProgramCode& b) {
   return a.kind == b.kind && a.code == b.code && a.options == b.options && a.path == b.path &&
          a.function == b.function;
@@ -40,8 +62,8 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
     taken |= (device.backend->takes(device.local) & set_of(code.kind)) != 0;
   }
   if (!taken) {
-    return fault(MCL_ERR_INVPRG, "no device of this node takes programs such as '{}' (kind {})",
-                 code.path.empty() ? function_name : code.path, static_cast<unsigned>(code.kind));
+    return fault(MCL_ERR_INVPRG, "no device of this node takes programs such as '{}', {}",
+                 code.path.empty() ? function_name : code.path, name_of(code.kind));
   }
   const auto is_known = [&] {
     std::lock_guard lock(mutex_);
@@ -119,12 +141,15 @@ std::uint64_t Programs::identity_of(const std::string& kernel) const {
 LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::size_t arguments,
                              Fault* why) {
   std::unique_lock lock(mutex_);
-  auto [at, is_new] = kernels_.try_emplace({device, kernel});
-  if (!is_new) {
-    loaded_.wait(lock, [&] { return kernels_.at({device, kernel}).ready; });
-    Kernel& known = kernels_.at({device, kernel});
-    if (known.loaded == nullptr) *why = known.fault;
-    return known.loaded.get();
+  for (;;) {
+    auto [at, is_new] = kernels_.try_emplace({device, kernel});
+    if (is_new) break;  // this thread loads it
+    if (at->second.ready) {
+      if (at->second.loaded == nullptr) *why = at->second.fault;
+      return at->second.loaded.get();
+    }
+    // Looked up again: who loaded it may have taken the entry away, and so may add().
+    loaded_.wait(lock);
   }
   const DevicePlace& place = devices_[device];
   std::vector<Program*> candidates;
