@@ -10,6 +10,7 @@
 #include "os/cpu_quota.hpp"
 #include "os/descriptor.hpp"
 #include "os/event_poll.hpp"
+#include "os/free_memory.hpp"
 #include "os/futex.hpp"
 #include "os/loaded_objects.hpp"
 #include "os/memory_map.hpp"

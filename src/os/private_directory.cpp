@@ -9,6 +9,8 @@
 
 #include <cerrno>
 
+#include "os/free_memory.hpp"
+
 namespace amasia::os {
 namespace {
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -52,6 +54,12 @@ Result<Descriptor> lock_directory(const std::string& path) {
 Result<Descriptor> make_sealed_memory(const char* name, Bytes size) {
   Descriptor made(::memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!made.valid()) return base::errno_error(errno, "cannot make a file in memory");
+  const FreeMemory free = free_memory();
+  if (free.available != 0 && size > free.available + free.swap) {
+    return base::errno_error(ENOMEM, fmt::format("cannot have {} bytes of shared memory ({} are "
+                                                 "free)",
+                                                 size, free.available + free.swap));
+  }
   const int reason = ::posix_fallocate(made.get(), 0, static_cast<off_t>(size));
   if (reason != 0) {
     return base::errno_error(reason, fmt::format("cannot have {} bytes of shared memory", size));

@@ -19,7 +19,7 @@ Status make_private_directory(const std::string& path, mode_t permissions);
 Result<Descriptor> lock_directory(const std::string& path);
 
 // A file in memory of `size` zeroes that can neither grow nor shrink, so that whoever maps it can
-// touch all of it at any time. ENOMEM, ENOSPC where memory is refused.
+// touch all of it at any time. ENOMEM where that much is not free, before any is taken; ENOSPC.
 Result<Descriptor> make_sealed_memory(const char* name, Bytes size);
 // The size of such a file; an error for any other descriptor.
 Result<Bytes> sealed_memory_size(int descriptor);

@@ -80,13 +80,7 @@ Finding examine_limit(int resource, const char* name, const char* flag, rlim_t l
 }
 
 Finding examine_memory() {
-  std::ifstream file("/proc/meminfo");
-  Bytes available = 0;
-  for (std::string line; std::getline(file, line);) {
-    if (line.starts_with("MemAvailable:")) {
-      available = std::strtoull(line.c_str() + 13, nullptr, 10) * base::kKiB;
-    }
-  }
+  const Bytes available = os::free_memory().available;
   const std::string what = "memory available: " + size_text(available);
   if (available >= 256 * base::kMiB) return good(what);
   return note(what,

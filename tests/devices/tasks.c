@@ -213,6 +213,8 @@ static void check_mistakes(void) {
   EXPECT(mcl_hdl_free(task) == 0);
   EXPECT(mcl_test(task) == -MCL_ERR_INVREQ);
   EXPECT(mcl_prg_load("/nowhere/kernels.so", NULL, MCL_PRG_HOST) == -MCL_ERR_INVPRG);
+  EXPECT(mcl_prg_load("/proc/self/exe", NULL, MCL_PRG_CUDA) == -MCL_ERR_INVPRG);
+  EXPECT(strstr(mcl_reason(), "CUDA") != NULL);
   for (int error = 0; error <= MCL_ERR_LAST; ++error) {
     EXPECT(mcl_strerror(-error) == mcl_strerror(error) && strlen(mcl_strerror(error)) > 5);
   }
@@ -294,6 +296,8 @@ static void check_shared_buffer(void) {
   memset(made, 5, 100);
   EXPECT(((char*)found)[99] == 5);
   EXPECT(mcl_get_shared_buffer(name, 200, 0) == NULL); /* it is smaller: no wait */
+  EXPECT(mcl_get_shared_buffer("huge", (size_t)1 << 50, MCL_SHARED_MEM_NEW) == NULL);
+  EXPECT(strstr(mcl_reason(), "cannot have 1125899906842624 bytes of shared memory") != NULL);
   mcl_free_shared_buffer(made);
   mcl_free_shared_buffer(found);
 }
@@ -324,6 +328,38 @@ static void check_parts_of_a_shared_buffer(void) {
   for (int i = 0; i < 2 * kHalf; ++i) EXPECT(v[i] == 1);
   mcl_hdl_free(slow), mcl_hdl_free(parts[0]), mcl_hdl_free(parts[1]);
   mcl_free_shared_buffer(v);
+}
+
+/* More resident arguments than a few: each task adds 1 to all of them. */
+static int add_to_all(const mcl_host_range* range, void* const* args, uint64_t nargs) {
+  for (uint64_t a = 0; a < nargs; ++a) {
+    for (uint64_t i = range->begin[0]; i < range->end[0]; ++i) ++((long*)args[a])[i];
+  }
+  return 0;
+}
+static void check_many_resident_arguments(void) {
+  enum { kArguments = 100, kItems = 8, kTasks = 3 };
+  static long v[kArguments][kItems];
+  uint64_t items[3] = {kItems, 1, 1};
+  mcl_handle* tasks[kTasks];
+  EXPECT(mcl_prg_add_host("add_to_all", add_to_all) == 0);
+  for (int t = 0; t < kTasks; ++t) {
+    tasks[t] = mcl_task_create();
+    EXPECT(mcl_task_set_kernel(tasks[t], "add_to_all", kArguments) == 0);
+    for (uint64_t a = 0; a < kArguments; ++a) {
+      EXPECT(mcl_task_set_arg(tasks[t], a, v[a], sizeof v[a],
+                              MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_DYNAMIC |
+                                  MCL_ARG_INPUT | MCL_ARG_OUTPUT) == 0);
+    }
+    EXPECT(mcl_exec_with_dependencies(tasks[t], items, NULL, MCL_TASK_ANY, (uint64_t)t, tasks) ==
+           0);
+  }
+  EXPECT(mcl_wait_all() == 0);
+  for (int t = 0; t < kTasks; ++t) mcl_hdl_free(tasks[t]);
+  for (int a = 0; a < kArguments; ++a) {
+    for (int i = 0; i < kItems; ++i) EXPECT(v[a][i] == kTasks);
+    EXPECT(mcl_unregister_buffer(v[a]) == 0);
+  }
 }
 
 /* Not RESIDENT, but INVALID: the host's bytes, however many, of a buffer that is registered. */
@@ -383,6 +419,7 @@ int main(void) {
   check_time_out();
   check_mistakes();
   check_parts_and_transfers();
+  check_many_resident_arguments();
   check_invalid_argument();
   check_shared_buffer();
   check_parts_of_a_shared_buffer();
