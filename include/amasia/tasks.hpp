@@ -63,38 +63,54 @@ class future {
     wait(at);
     return result();
   }
+  // The value itself. One that cannot be copied moves out: no other get() has it after that.
   T get(const where& at = where::current()) && {
     wait(at);
-    return result();
+    return take();
   }
 
   detail::FutureState* state() const noexcept { return state_; }
 
-  // co_await: the coroutine goes on as a task of the finish scope that it waited in.
-  auto operator co_await() const {
-    struct Awaiter : detail::AwaitingTask {
-      future for_what;
-      detail::FutureState* state;
-      std::coroutine_handle<> waiting;
-      explicit Awaiter(const future& from) : for_what(from), state(from.state()) {}
-      bool await_ready() const noexcept { return for_what.ready(); }
-      void await_suspend(std::coroutine_handle<> handle) {
-        waiting = handle;
-        execute = [](detail::Task* self, bool) { static_cast<Awaiter*>(self)->waiting.resume(); };
-        kind = detail::Kind::kAwaiting;
-        awaited = &state;
-        count = 1;
-        body_type = "a coroutine";
-        detail::spawn_awaiting(this);
-      }
-      T await_resume() const { return for_what.result(); }
-    };
-    return Awaiter(*this);
-  }
+  // co_await: the coroutine goes on as a task of the finish scope that it waited in. What it has is
+  // what get() returns.
+  auto operator co_await() const& { return Awaiter<std::add_lvalue_reference_t<const T>>(*this); }
+  auto operator co_await() && { return Awaiter<T>(*this); }
   // A coroutine that returns a future begins at once, in its caller.
   struct promise_type;
 
  private:
+  template <typename Result>
+  struct Awaiter : detail::AwaitingTask {
+    future for_what;
+    detail::FutureState* state;
+    std::coroutine_handle<> waiting;
+    explicit Awaiter(const future& from) : for_what(from), state(from.state()) {}
+    bool await_ready() const noexcept { return for_what.ready(); }
+    void await_suspend(std::coroutine_handle<> handle) {
+      waiting = handle;
+      execute = [](detail::Task* self, bool) { static_cast<Awaiter*>(self)->waiting.resume(); };
+      kind = detail::Kind::kAwaiting;
+      awaited = &state;
+      count = 1;
+      body_type = "a coroutine";
+      detail::spawn_awaiting(this);
+    }
+    Result await_resume() const {
+      if constexpr (std::is_same_v<Result, T>) {
+        return for_what.take();
+      } else {
+        return for_what.result();
+      }
+    }
+  };
+
+  T take() const {
+    if constexpr (std::is_void_v<T> || std::is_copy_constructible_v<T>) {
+      return result();
+    } else {
+      return std::move(const_cast<T&>(result()));
+    }
+  }
   std::add_lvalue_reference_t<const T> result() const {
     if (state_->error != nullptr) std::rethrow_exception(state_->error);
     if constexpr (!std::is_void_v<T>) return static_cast<detail::ValueState<T>*>(state_)->value();

@@ -240,6 +240,28 @@ TEST_P(Tasks, Coroutines) {
   });
 }
 
+future<int> counts_letters(future<std::string> text) {
+  const std::string& kept = co_await text;  // by reference while the future lives
+  const auto pointer = co_await async_future([] { return std::make_unique<int>(1); });
+  co_return static_cast<int>(kept.size()) + *pointer;
+}
+TEST_P(Tasks, ValuesThatCannotBeCopiedMoveOut) {
+  workers.run([] {
+    const std::unique_ptr<int> value = async_future([] { return std::make_unique<int>(7); }).get();
+    EXPECT_EQ(*value, 7);
+    const auto kept = async_future([] { return std::make_unique<int>(8); });
+    EXPECT_EQ(*kept.get() + *kept.get(), 16);
+    promise<std::string> text;
+    const auto letters = counts_letters(text.get_future());
+    async([&] { text.put("four"); });
+    EXPECT_EQ(letters.get(), 5);
+    // A copy is one: what others have stays.
+    const auto word = text.get_future();
+    EXPECT_EQ(future<std::string>(word).get(), "four");
+    EXPECT_EQ(word.get(), "four");
+  });
+}
+
 TEST_P(Tasks, OtherThreadsPutAndWait) {
   promise<int> from_outside, to_outside;
   std::thread other([&] {
@@ -274,7 +296,10 @@ TEST_P(Tasks, ParallelLoops) {
       for (int k = 0; k < 7; ++k) cells[cell(i, j, k)].fetch_add(1);
     });
     again.get();
-    for (const auto& times : cells) EXPECT_EQ(times.load(), 2);
+    forasync_future(0, 5 * 6 * 7, [&](std::ptrdiff_t n) {
+      cells[static_cast<std::size_t>(n)].fetch_add(1);
+    }).get();
+    for (const auto& times : cells) EXPECT_EQ(times.load(), 3);
     forasync(3, 3, [](std::ptrdiff_t) { ADD_FAILURE() << "an empty range"; });
     EXPECT_THROW(forasync(0, 9,
                           [](std::ptrdiff_t i) {
@@ -413,6 +438,19 @@ TEST_P(Tasks, IdleWorkersSleep) {
 }
 
 future<void> fails_never(future<int> awaited) { co_await awaited; }
+
+TEST(Deadlock, EndsTheProgramAndSaysWhatToDoAboutAFalseAlarm) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  const auto wait_for_nobody = [] {
+    runtime workers({.workers = 2, .detect_deadlock = true});
+    workers.run([] { promise<void>().get_future().wait(); });  // broken at once: no deadlock
+    workers.run([] {
+      const promise<void> never;
+      never.get_future().wait();
+    });
+  };
+  EXPECT_DEATH(wait_for_nobody(), "1 task waits\n.*api_test.cpp.*\n.*detect_deadlock = false");
+}
 
 TEST(Deadlock, IsReportedWithWhoWaits) {
   std::string report;

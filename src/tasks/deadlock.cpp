@@ -71,7 +71,10 @@ void Scheduler::report_deadlock_if_any() {
     reporting_ = false;
     return;
   }
-  base::log_line(base::LogLevel::kError, "{}", report);
+  base::log_line(base::LogLevel::kError,
+                 "{}\n  (where another thread is to put what they wait for, no deadlock can be "
+                 "seen: options::detect_deadlock = false)",
+                 report);
   std::abort();
 }
 

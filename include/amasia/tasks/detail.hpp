@@ -56,6 +56,7 @@ struct FutureState {
 
 template <typename T>
 struct ValueState : FutureState {
+  static_assert(!std::is_reference_v<T>, "a future has a value: return a pointer instead");
   ValueState() {
     destroy = [](FutureState* self) noexcept { delete static_cast<ValueState*>(self); };
   }

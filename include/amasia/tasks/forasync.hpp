@@ -118,5 +118,9 @@ future<void> forasync_future(const range<kDimensions>& over, Body&& body) {
       std::make_shared<Shared>(Shared{detail::Tiles<kDimensions>(over), std::forward<Body>(body)});
   return finish_future([&] { async([loop] { detail::run_tiles(loop, 0, loop->tiles.total); }); });
 }
+template <typename Body>
+future<void> forasync_future(std::ptrdiff_t low, std::ptrdiff_t high, Body&& body) {
+  return forasync_future(range<1>{{low}, {high}, {}}, std::forward<Body>(body));
+}
 
 }  // namespace amasia::tasks
