@@ -6,8 +6,8 @@
 
 namespace amasia::base {
 
-// The text as a string of JSON, in quotes: control characters escaped, bytes from 0x7f on as they
-// are, so that UTF-8 stays what it is.
+// The text as a string of JSON, in quotes: control characters escaped, UTF-8 as it is. A byte that
+// is no part of UTF-8 becomes U+FFFD, since readers of JSON refuse the whole text for it.
 std::string json_text(std::string_view text);
 
 }  // namespace amasia::base

@@ -17,5 +17,24 @@ TEST(JsonText, EscapesWhatJsonDoesNotAllow) {
   }
 }
 
+// Names of programs may be any bytes, and be cut anywhere.
+TEST(JsonText, IsUtf8WhateverComesIn) {
+  for (const char* text : {"\xc3\xa9", "\xe2\x82\xac", "\xed\x9f\xbf", "\xee\x80\x80",
+                           "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf"}) {
+    EXPECT_EQ(json_text(text), '"' + std::string(text) + '"');
+  }
+  EXPECT_EQ(json_text("caf\xe9"), "\"caf\\ufffd\"");
+  EXPECT_EQ(json_text("\xe9\"x"), "\"\\ufffd\\\"x\"");
+  EXPECT_EQ(json_text("\xe2\x82"), "\"\\ufffd\\ufffd\"");
+  const std::string bad = "\\ufffd";
+  for (const char* text : {"\x80", "\xbf", "\xc0\xaf", "\xc1\xbf", "\xff", "\xf5\x80\x80\x80",
+                           "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",
+                           "\xf4\x90\x80\x80"}) {
+    std::string wanted;
+    for (std::size_t i = 0; i < std::string_view(text).size(); ++i) wanted += bad;
+    EXPECT_EQ(json_text(text), '"' + wanted + '"');
+  }
+}
+
 }  // namespace
 }  // namespace amasia::base
