@@ -41,6 +41,11 @@ class Services {
     (void)address;
     return true;
   }
+  // Whether a block of the program's heap may lie there. The emulation, which does not know, takes
+  // every address of a program for one. Any thread, some ns.
+  virtual bool is_heap(std::uintptr_t address) const {
+    return address >= 64 * base::kKiB && address < std::uintptr_t{1} << 47;
+  }
   // Up to where what lies above `address`, which is on the calling thread's stack, may be read: at
   // least to the end of the page. Any thread.
   virtual const std::byte* readable_end(const void* address) const;

@@ -412,6 +412,13 @@ void NodeProcess::free_shared(void* block) {
   Services::free_shared(block);
 }
 
+bool NodeProcess::is_heap(std::uintptr_t address) const {
+  const dsm::AddressSpace& space = process_.space;
+  if (!space.arenas().contains(address)) return false;
+  const auto page = space.page_of(address);
+  return page && space.heap(space.arena_of(*page)).contains(address);
+}
+
 const std::byte* NodeProcess::readable_end(const void* address) const {
   const dsm::AddressRange main = plan_stacks(process_.space.stacks(process_.space.self())).main;
   const auto value = reinterpret_cast<std::uintptr_t>(address);

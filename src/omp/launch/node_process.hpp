@@ -90,6 +90,7 @@ class NodeProcess final : public Services,
   void* allocate_shared(Bytes size) override;
   void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
+  bool is_heap(std::uintptr_t address) const override;
   const std::byte* readable_end(const void* address) const override;
   bool has_thread_locals() const override;
   ThreadLocals::Kind kind_of_thread_locals() const override;

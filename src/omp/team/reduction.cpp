@@ -3,13 +3,14 @@
 // their sizes (EVIDENCE 4a). Copies that lie in the leader's frame can nevertheless travel in the
 // message: whatever their sizes, they end before the stack does, so the leader sends its stack from
 // the lowest copy up, and the origin combines from that image. Copies elsewhere, or in a large
-// frame, are read through managed memory instead. Either way the sender waits until its copies have
-// been used: objects may point into themselves.
+// frame, and objects that own memory (movable_copies), are read through managed memory instead.
+// Either way the sender waits until its copies have been used.
 #include <algorithm>
 #include <cstring>
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/team/movable_copies.hpp"
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
 
@@ -23,8 +24,10 @@ struct Window {
   std::size_t size = 0;
 };
 
-// The part of the leader's stack that holds all of `list` that lies on it.
-Window window_of(const ThreadFrame& frame, std::span<void* const> list, Bytes limit) {
+// The part of the leader's stack that holds all of `list` that lies on it; empty if that may not be
+// moved, or is longer than `limit`.
+Window window_of(const ThreadFrame& frame, std::span<void* const> list, Bytes limit,
+                 const Services& services) {
   const auto low = reinterpret_cast<std::uintptr_t>(frame.stack_low);
   const auto top = reinterpret_cast<std::uintptr_t>(frame.stack_top);
   std::uintptr_t begin = top;
@@ -34,6 +37,8 @@ Window window_of(const ThreadFrame& frame, std::span<void* const> list, Bytes li
   }
   begin = std::max(low, base::round_down(begin, kAlignment));
   if (top - begin > limit) return {};
+  const auto is_heap = [&services](std::uintptr_t word) { return services.is_heap(word); };
+  if (!are_movable(list, low, top, is_heap)) return {};
   return {begin, top - begin};
 }
 
@@ -111,7 +116,8 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
 }
 
 void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
-  const Window window = window_of(frame, reduction.list, node_.settings().reduction_window);
+  const Window window = window_of(frame, reduction.list, node_.settings().reduction_window,
+                                  node_.services());
   const ReductionHead head{.region = region(),
                            .number = reductions_,
                            .rank = rank_,
