@@ -106,6 +106,7 @@ constexpr std::array kPathCalls{
     // What it starts would be caught as well, with nobody to answer.
     refused(SYS_execve, "execve", EPERM),
     refused(SYS_execveat, "execveat", EPERM),
+    refused(SYS_vfork, "vfork", EPERM),
 };
 
 constexpr CallShape kLockQuery{SYS_fcntl, "fcntl", kFixedOut, 0, 0, 2, sizeof(struct flock)};

@@ -5,15 +5,38 @@
    talk: the same, having just written much;
    abort: aborts; assert: says so and aborts; raise: sends itself SIGTERM;
    kill: SIGKILL; exit, quick, _exit: ends with 7; leave: lets the first thread call _exit(5);
-   busy: computes, and lets the first thread call exit(5). */
+   busy: computes, and lets the first thread call exit(5); start: tries to start programs in several
+   ways, says what came of it, and ends with 7. */
+#define _GNU_SOURCE
 #undef NDEBUG  // the program asserts, however it is built
 #include <assert.h>
+#include <errno.h>
 #include <omp.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+static void start_programs(void) {
+  errno = 0;
+  int result = system("exit 3");
+  printf("system %d %s\n", result, strerrorname_np(errno));
+  printf("a shell: %d\n", system(NULL) != 0);
+  pid_t child = -1;
+  char* const arguments[] = {"true", NULL};
+  result = posix_spawnp(&child, "true", NULL, NULL, arguments, environ);
+  printf("posix_spawnp %s\n", strerrorname_np(result));
+  result = posix_spawn(&child, "/bin/true", NULL, NULL, arguments, environ);
+  printf("posix_spawn %s\n", strerrorname_np(result));
+  errno = 0;
+  const pid_t borrowing = vfork();
+  if (borrowing == 0) _exit(0);
+  printf("vfork %d %s\n", borrowing < 0, strerrorname_np(errno));
+  fflush(stdout);
+}
 
 int main(int count, char** values) {
   const char* what = count > 1 ? values[1] : "stay";
@@ -38,7 +61,8 @@ int main(int count, char** values) {
       if (strcmp(what, "assert") == 0) assert(!"so it is");
       if (strcmp(what, "raise") == 0) raise(SIGTERM);
       if (strcmp(what, "kill") == 0) kill(getpid(), SIGKILL);
-      if (strcmp(what, "exit") == 0) exit(7);
+      if (strcmp(what, "start") == 0) start_programs();
+      if (strcmp(what, "exit") == 0 || strcmp(what, "start") == 0) exit(7);
       if (strcmp(what, "quick") == 0) quick_exit(7);
       if (strcmp(what, "_exit") == 0) _exit(7);
       if (busy) {

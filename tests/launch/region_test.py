@@ -78,6 +78,21 @@ class Regions(LaunchTest):
                 self.assertEqual(found, [f"line {i}" for i in range(first, 2000, 2)])
             self.assert_nothing_left()
 
+    def test_a_program_that_another_node_may_not_start_is_refused_with_a_sentence(self):
+        def told(text):
+            return [line for line in text.splitlines() if line != "in a region"]
+
+        result = self.run_region("start")
+        self.assertEqual(result.code, 7, result)
+        self.assertEqual(told(result.out), ["system -1 EPERM", "a shell: 0", "posix_spawnp EPERM",
+                                            "posix_spawn EPERM", "vfork 1 EPERM"])
+        for call in ("system", "posix_spawnp", "posix_spawn", "vfork"):
+            said = rf"(?m)^amasia\[1\]: {call} is possible on node 0 only and fails here"
+            self.assertRegex(result.err, said)
+        self.assertEqual(told(self.run_plain("start").stdout),
+                         ["system 768 0", "a shell: 1", "posix_spawnp 0", "posix_spawn 0",
+                          "vfork 0 0"])
+
     def test_an_exit_on_another_node_is_that_of_the_job(self):
         for what in ("exit", "quick", "_exit"):
             result = self.run_region(what)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fork and what the C library builds upon it. vfork, posix_spawn, system and popen need no help:
-// their child borrows the parent's memory until it executes something.
+// fork and what the C library builds upon it. vfork, posix_spawn, system and popen need no help on
+// the origin: their child borrows the parent's memory until it executes something.
 #include <fcntl.h>
 #include <pthread.h>
 #include <pty.h>
@@ -16,6 +16,7 @@
 #include "omp/frame.hpp"
 #include "omp/launch/fork_copy.hpp"
 #include "omp/launch/node_process.hpp"
+#include "omp/launch/origin_only.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
@@ -82,8 +83,7 @@ Result<ForkCopy> prepare_copy() {
 pid_t fork_with_copies() {
   static constinit Real<pid_t()> real{"fork"};
   if (!process.managed || process.is_child) return real();
-  if (process.space.self() != base::kOrigin) {
-    base::log_line(base::LogLevel::kWarning, "fork is possible on node 0 only and fails here");
+  if (refuses_on_this_node("fork")) {
     errno = EPERM;
     return -1;
   }
