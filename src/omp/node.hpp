@@ -244,8 +244,7 @@ class Node final : public fabric::Handler {
   void show_region(const RegionRecord& record);
   void unshow_region();
   void start_region(const RegionRequest& request, const RegionPlan& plan);
-  PageWindow offer_arguments(const RegionRequest& request, const RegionPlan& plan,
-                             std::uint32_t& sent);
+  PageWindow offer_arguments(const RegionRequest& request, const RegionPlan& plan);
   void take_arguments_back(NodeId from, const PageWindow& window);
   void tell_region(const RegionPlan& plan, const RegionHead& head, std::span<const std::byte> tail);
   void join_region(const RegionPlan& plan);
@@ -273,7 +272,6 @@ class Node final : public fabric::Handler {
   AffinityFormat affinity_format_;
   ThreadValues thread_values_;
   ThreadHomes thread_homes_;  // on the origin
-  ArgumentPages argument_pages_;  // on the origin, of the region that runs
   // By node: how many threads' variables were sent there before the region that begins.
   std::array<std::uint32_t, base::kMaxNodes> values_sent_{};
   // The thread pointer of the first thread that forked: others' teams are not the same threads.
@@ -302,6 +300,7 @@ class Node final : public fabric::Handler {
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
   RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
+  ArgumentPages argument_pages_;         // on the origin, of the region that runs
 };
 
 template <typename Ready>

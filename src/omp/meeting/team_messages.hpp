@@ -34,15 +34,14 @@ struct RegionHead {
   std::uint32_t extra_size;
   std::uint64_t function;
   std::uint64_t location;
+  std::uint64_t arguments;     // the page that argument_pages.hpp's window begins with,
+  std::uint32_t to_give_back;  // and which of its pages the node gives back when it is done
   std::int32_t proc_bind;
-  std::uint32_t abi;
-  std::uint32_t counts;  // 1: leaders read their counters (leader_counters.hpp)
   std::uint32_t format_size;
-  std::uint32_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
-  std::uint32_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
-  std::uint64_t arguments;       // the page that argument_pages.hpp's window begins with,
-  std::uint32_t to_give_back;    // and which of its pages the node gives back when it is done
-  std::uint32_t pages_ahead;     // so many messages with such pages go ahead of this one
+  std::uint8_t abi;
+  std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
+  std::uint8_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
+  std::uint8_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);

@@ -55,6 +55,8 @@ bool ArgumentPages::note_offer(std::uint64_t page, std::uint32_t nodes) {
     known.returns = true;
     known.regions = 0;
   }
+  known.in_vain = nodes == 0 ? known.in_vain + 1 : 0;
+  if (known.in_vain >= kInVain) known.left_out = kLeftOut - 1;
   known.offered = known.returns ? nodes : 0;
   return known.returns;
 }

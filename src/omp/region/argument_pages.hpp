@@ -13,7 +13,8 @@
 // A page begins as lasting. If nodes need it again at the next region, it was written, and returns
 // from then on; every kRelearn regions it is tried as lasting once. Copies that do not come back
 // were used for more, or were taken away in the region: then the page is left out for some regions,
-// twice as many each time.
+// twice as many each time. A page that nobody needs, since all have it or it is another node's by
+// then, is looked at in some regions only.
 #pragma once
 
 #include <array>
@@ -32,7 +33,8 @@ class ArgumentPages {
  public:
   static constexpr std::size_t kPages = 16;  // remembered; an older one makes room
   static constexpr std::uint32_t kRelearn = 64;
-  static constexpr std::uint32_t kLeftOut = 4, kMostDoublings = 6;
+  static constexpr std::uint32_t kLeftOut = 8, kMostDoublings = 5;
+  static constexpr std::uint32_t kInVain = 4;
 
   // The pages that `words` point into, in a window from that of `low` on.
   static PageWindow window_of(std::span<void* const> words, const void* low);
@@ -50,6 +52,7 @@ class ArgumentPages {
     bool returns = false;
     std::uint32_t offered = 0;     // to so many nodes that are to give it back
     std::uint32_t given_back = 0;  // by so many of them
+    std::uint32_t in_vain = 0;     // so many offers lately were for nobody
     std::uint32_t regions = 0;     // since it returns
     std::uint32_t left_out = 0;    // for so many more regions
     std::uint32_t doublings = 0;

@@ -44,6 +44,17 @@ TEST(ArgumentPages, StayWhereNobodyWritesThem) {
   for (int i = 0; i < 200; ++i) EXPECT_FALSE(region(pages, 0, 0));
 }
 
+TEST(ArgumentPages, AreLookedAtSeldomWhereNobodyNeedsThem) {
+  ArgumentPages pages;
+  int looks = 0;
+  for (int i = 0; i < 800; ++i) {
+    if (!pages.may_offer(kPage)) continue;
+    ++looks;
+    pages.note_offer(kPage, 0);
+  }
+  EXPECT_NEAR(looks, 100, 5);
+}
+
 TEST(ArgumentPages, ReturnWhereTheyAreWrittenInBetween) {
   ArgumentPages pages;
   EXPECT_FALSE(region(pages, 2, 0));

@@ -81,7 +81,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.share_count = static_cast<std::uint32_t>(plan.shares.size());
   head.word_count = static_cast<std::uint32_t>(request.outlined.words.size());
   head.extra_size = static_cast<std::uint32_t>(request.extra.size());
-  head.abi = static_cast<std::uint32_t>(request.abi);
+  head.abi = static_cast<std::uint8_t>(request.abi);
   head.function = reinterpret_cast<std::uint64_t>(request.outlined.function);
   head.location = reinterpret_cast<std::uint64_t>(request.location);
   head.proc_bind = request.proc_bind;
@@ -89,7 +89,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.keeps_values = plan.keeps_values ? 1 : 0;
   if (plan.keeps_values) bring_values(plan.shares);
-  const PageWindow arguments = offer_arguments(request, plan, head.pages_ahead);
+  const PageWindow arguments = offer_arguments(request, plan);
   head.arguments = arguments.first;
   head.to_give_back = arguments.mask;
   head.icvs = icvs;
@@ -131,10 +131,10 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
 }
 
 // So that nodes need not ask for what the region reads first. Which of these pages are to be given
-// back; `sent` counts those that were sent to any node.
-PageWindow Node::offer_arguments(const RegionRequest& request, const RegionPlan& plan,
-                                 std::uint32_t& sent) {
+// back.
+PageWindow Node::offer_arguments(const RegionRequest& request, const RegionPlan& plan) {
   const std::span<void* const> words = request.outlined.words;
+  if (words.empty()) return {};
   PageWindow window = ArgumentPages::window_of(words, words.data());
   std::uint64_t others = 0;
   for (const NodeShare& share : plan.shares) others |= std::uint64_t{1} << share.node.value;
@@ -144,9 +144,8 @@ PageWindow Node::offer_arguments(const RegionRequest& request, const RegionPlan&
     const std::uint64_t page = window.first + index * base::kPageSize;
     bool returns = false;
     if (argument_pages_.may_offer(page)) {
-      const std::uint64_t to = services_.offer(page, others);
-      sent += to != 0 ? 1 : 0;
-      returns = argument_pages_.note_offer(page, static_cast<std::uint32_t>(std::popcount(to)));
+      const std::uint64_t sent = services_.offer(page, others);
+      returns = argument_pages_.note_offer(page, static_cast<std::uint32_t>(std::popcount(sent)));
     }
     if (!returns) window.mask &= ~(rest & -rest);
   }
@@ -283,7 +282,7 @@ void Node::serve_region() {
                .extra = reader.rest(),
                .counts = head.counts != 0,
                .arguments = {head.arguments, head.to_give_back}});
-  if (head.pages_ahead > 0) services_.handle_messages();
+  if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());
   mailbox_.drop_region();
   services_.enter_region();
