@@ -46,16 +46,15 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     const bool output = is_output(call);
     if (output || os::is_in_runtime_section()) {
       call.result = os::make_uncaught_call(call.number, call.arguments);
-      // Release, partner: take_output_written. The bytes are in the stream.
-      if (output) output_written_.store(true, std::memory_order_release);
+      // Release, partner: outputs_written. The bytes are in the stream.
+      if (output) outputs_written_.fetch_add(1, std::memory_order_release);
       return;
     }
     call.result = call.number == SYS_futex ? futexes_.answer(call) : calls_.answer(call);
   }
 
-  bool take_output_written() noexcept override {
-    return output_written_.load(std::memory_order_acquire) &&
-           output_written_.exchange(false, std::memory_order_acquire);
+  std::uint64_t outputs_written() const noexcept override {
+    return outputs_written_.load(std::memory_order_acquire);
   }
 
   Counts counts() const override {
@@ -112,7 +111,7 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
   }
 
   std::function<void()> note_abort_;
-  std::atomic<bool> output_written_{false};
+  std::atomic<std::uint64_t> outputs_written_{0};
   CallSlots slots_;
   Futexes futexes_;
   RemoteCalls calls_;

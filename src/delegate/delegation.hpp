@@ -23,9 +23,10 @@ class Delegation {
   // Answers a call that was caught; on the thread that made it. May sleep as long as the call.
   virtual void answer(os::TrappedCall& call) noexcept = 0;
 
-  // Whether the program has written to standard output or error on this node, past its streams'
-  // buffers, since it was last asked. A load if not. Never so on the origin.
-  virtual bool take_output_written() noexcept = 0;
+  // How often the program has written to standard output or error on this node, past its streams'
+  // buffers. What a thread has written is counted by the time it meets others. A load; any thread.
+  // 0 on the origin.
+  virtual std::uint64_t outputs_written() const noexcept = 0;
 
   // `note` is called before the program aborts on this node, by its own call or by the C library's
   // (assert, a corrupt heap), on the thread that does. Set it before calls are caught. Never called

@@ -441,13 +441,23 @@ bool NodeProcess::code_is_everywhere(const void* code) const {
 bool NodeProcess::flush_output() {
   foreign_blocks_->flush();
   if (sink_ != nullptr) sink_->wait_written();
-  return source_ != nullptr && source_->flush();
+  if (source_ == nullptr) return false;
+  // All that the program writes here is counted, so mostly the pipes need not be looked at. What
+  // flush() itself writes is counted after this, and looked for the next time.
+  const std::uint64_t written = delegation_->outputs_written();
+  if (written == outputs_flushed_ && !source_->has_buffered()) return false;
+  outputs_flushed_ = written;
+  return source_->flush();
 }
 
 void NodeProcess::publish_output() {
   if (source_ == nullptr) return;
   if (source_->has_buffered()) source_->flush();  // writes, which is noticed
-  if (!delegation_->take_output_written()) return;
+  const std::uint64_t written = delegation_->outputs_written();
+  if (written == outputs_published_.load(std::memory_order_relaxed) ||
+      written == outputs_published_.exchange(written, std::memory_order_relaxed)) {
+    return;
+  }
   source_->flush();
   source_->wait_written();
 }

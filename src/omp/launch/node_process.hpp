@@ -160,6 +160,10 @@ class NodeProcess final : public Services,
   std::unique_ptr<Doacross> doacross_;
   std::unique_ptr<LockService> locks_;
   std::unique_ptr<OutputSource> source_;  // not on the origin
+  // How many of the program's outputs were sent at a region's end, and before an ordered part or a
+  // barrier (by any thread; relaxed: a thread's own come before).
+  std::uint64_t outputs_flushed_ = 0;
+  std::atomic<std::uint64_t> outputs_published_{0};
   std::unique_ptr<OutputSink> sink_;      // on the origin
   // What other nodes told at their end: written by the handler, before the release of told_.
   std::array<base::NodeStatistics, base::kMaxNodes> statistics_;
