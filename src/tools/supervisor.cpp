@@ -230,6 +230,7 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
   for (const Ended& one : ended) {
     LocalNode* node = session_->node_of(one.process);
     if (node == nullptr || node->ended || node == origin) continue;
+    hear_all(node->connection);  // its last words may have come since we looked
     node->ended = true;
     const std::string lost = session_->judge_end(*node, one.status);
     if (lost.empty()) continue;
@@ -253,7 +254,12 @@ void Supervisor::judge(const std::vector<Ended>& ended) {
 }
 
 void Supervisor::suspect(NodeId who, int exit_code, std::string sentence) {
-  if (suspicion_) return;  // what came first is nearer to the cause
+  if (suspicion_) {
+    // What came first is nearer to the cause. But where the origin complains as well, that was no
+    // consequence of its end, for which drain() takes it.
+    if (who == base::kOrigin) suspicion_->who = who;
+    return;
+  }
   suspicion_ = {who, std::move(sentence), exit_code, os::monotonic_now() + kSuspicionTime};
 }
 
@@ -267,6 +273,7 @@ void Supervisor::report_origin(const LocalNode& origin, int status) {
 void Supervisor::origin_ended() {
   LocalNode* origin = session_->origin();
   if (origin == nullptr || origin->ended) return;
+  hear_all(origin->connection);  // its last words may have come since we looked
   origin->ended = true;
   origin->connection.close();
   origin->watch.close();

@@ -112,6 +112,7 @@ class Supervisor {
   std::vector<os::Descriptor> callers_;  // connected, not joined
   std::unique_ptr<Session> session_;
   std::vector<pid_t> started_nodes_;  // of all sessions, for what they leave in shared memory
+  std::vector<pid_t> started_peers_;  // those of them that we started
   bool had_session_ = false;
   bool word_taken_ = false;
 

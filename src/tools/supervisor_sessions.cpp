@@ -78,6 +78,8 @@ void Supervisor::join(os::Descriptor connection, std::vector<os::Descriptor> out
     }
   }
   if (!session_) {
+    // A peer whose session has closed before it came: it has been killed.
+    if (std::ranges::find(started_peers_, peer.value().pid) != started_peers_.end()) return;
     return start_session(std::move(connection), peer.value(), std::move(outputs));
   }
   LocalNode* node = session_->node_of(peer.value().pid);
@@ -175,6 +177,7 @@ Status Supervisor::start_peers(const os::ProcessImage& image,
                    started.error().code};
     }
     node.process = started.value();
+    started_peers_.push_back(node.process);
     note_started(node.process);
   }
   return base::ok();

@@ -3,7 +3,7 @@
 // bootstrap, and then does what TEST_NODE says to the node that it names:
 //   "1:late"    joins, but never becomes ready    "1:refuse"  says that it cannot
 //   "1:exit3"   leaves while the program runs     "1:crash"   SIGSEGV in a region
-//   "1:hang"    runs, but never leaves
+//   "1:hang"    runs, but never leaves            "all:refuse" each node says that it cannot
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -28,6 +28,7 @@ std::string task_of(unsigned node) {
   const char* tasks = std::getenv("TEST_NODE");
   const std::string prefix = std::to_string(node) + ":";
   const std::string task = tasks == nullptr ? "" : tasks;
+  if (task.starts_with("all:")) return task.substr(4);
   return task.starts_with(prefix) ? task.substr(prefix.size()) : "";
 }
 

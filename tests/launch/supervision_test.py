@@ -109,6 +109,11 @@ class LostNodes(LaunchTest):
         self.assert_refused(result, "node 2: its files differ")
         self.assertLess(result.seconds, 5)
 
+    def test_nodes_that_all_refuse_and_end_at_once(self):
+        for _ in range(10):
+            result = self.run_amasia("run", "-n2", PROGRAM, TEST_NODE="all:refuse")
+            self.assert_refused(result, ": its files differ")
+
     def test_a_node_that_is_not_ready_in_time(self):
         result = self.run_amasia("run", "-n3", "--timeout=1", PROGRAM, TEST_NODE="2:late")
         self.assert_refused(result, "node 2 (process", "within 1 seconds", "AMASIA_START_TIMEOUT")
