@@ -8,7 +8,7 @@ import signal
 import subprocess
 import time
 
-from launcher import BUILD, LaunchTest, finish, main, processes, start, wait_until
+from launcher import AMASIA, BUILD, LaunchTest, finish, main, processes, start, wait_until
 
 PROGRAM = str(BUILD / "bin" / "launch_test_region")
 REGION = r"in region \S+[^,;\n]*"
@@ -102,6 +102,15 @@ class Regions(LaunchTest):
         result = self.run_region("busy")
         self.assertEqual((result.code, result.err), (5, ""), result)
         self.assertEqual(sorted(result.out.splitlines()), ["computes", "in a region"])
+
+    def test_a_limited_address_space_is_refused_with_what_is_needed(self):
+        began = time.monotonic()
+        limited = ["prlimit", "--as=4000000000", AMASIA, "run", "-n2", PROGRAM, "leave"]
+        result = finish(subprocess.Popen(limited, env=self.env(AMASIA_LIBRARY=None), text=True,
+                                         stdout=subprocess.PIPE, stderr=subprocess.PIPE), began)
+        self.assertEqual((result.code, result.out), (2, ""), result)
+        self.assertRegex(result.err, r"^amasia: node \d: cannot map managed memory .*"
+                                     r"ulimit -v unlimited is needed\)\n$")
 
     def test_the_origin_killed_while_it_waits(self):
         process, _, nodes = self.enter("stay")

@@ -75,8 +75,12 @@ void make_memory(NodeId self, std::uint32_t nodes) noexcept {
   settings.self = self;
   settings.node_count = nodes;
   if (const auto mapped = process.space.map(settings); !mapped.ok()) {
-    fail_start(
-        fmt::format("cannot {}: {}", mapped.failed_step, strerrordesc_np(mapped.errno_value)));
+    rlimit space{};
+    const bool limited = getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY;
+    fail_start(fmt::format("cannot {}: {}{}", mapped.failed_step,
+                           strerrordesc_np(mapped.errno_value),
+                           limited ? " (the address space is limited; ulimit -v unlimited is "
+                                     "needed)" : ""));
   }
   process.arenas = process.space.arenas();
   dsm::Heap::Settings heap_settings;
