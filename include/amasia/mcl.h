@@ -38,7 +38,7 @@ extern "C" {
 
 #define MCL_NULL 0x00
 #define MCL_DEV_DIMS 0x03 /* dimensions of a range: arrays of work sizes have three entries */
-#define MCL_TASK_NAME_LEN 0x40 /* bytes of a kernel's name that `amasia top` shows */
+#define MCL_TASK_NAME_LEN 0x40 /* as in the original; no limit here, but traces cut names at 48 */
 #define MCL_TIMEOUT 10000000000L /* ns that mcl_wait waits, but for mcl_set_timeout */
 
 /* mcl_init */

@@ -67,13 +67,14 @@ void read_metadata(const Json& event, DeviceTrace& out) {
 
 void read_slice(const Json& event, DeviceTrace& out) {
   const std::string name = text(event, "name");
-  if (!out.tasks.empty() && (name == "run" || name == "copy in" || name == "copy out")) {
+  const auto arguments = event.find("args");
+  if (arguments == event.end() || !arguments->is_object()) {
+    // A part of the last task; a task, whatever its kernel is called, has arguments.
+    if (out.tasks.empty() || (name != "run" && name != "copy in" && name != "copy out")) return;
     double& into = name == "run" ? out.tasks.back().run_us : out.tasks.back().copy_us;
     into += number(event, "dur");
     return;
   }
-  const auto arguments = event.find("args");
-  if (arguments == event.end() || !arguments->is_object()) return;
   const double device = number(*arguments, "device", -1);
   if (device < 0 || device >= kMostDevices) return;
   TracedTask task;
@@ -320,14 +321,20 @@ std::string utilisation_script(const DeviceTrace& trace, const std::string& path
       "set border 3\n",
       panels ? 110 + 130 * std::max<std::size_t>(devices, 2) : 520, gnuplot_text(path),
       std::max<std::size_t>(points.size(), 1));
-  const std::size_t step = std::max<std::size_t>(1, points.size() / kMostPoints);
+  // Of more events than are seen, the mean of so many: single ones of a device that runs one task
+  // at a time would show nothing but grants, or nothing but ends.
+  const std::size_t step = (points.size() + kMostPoints - 1) / kMostPoints;
   out += "$points << EOD\n0";
   for (std::size_t d = 0; d < devices; ++d) out += " 0";
   out += '\n';
   for (std::size_t i = 0; i < points.size(); i += step) {
-    fmt::format_to(Output(out), "{}", i + 1);
-    for (const double value : points[i].of_device)
-      fmt::format_to(Output(out), " {:.2f}", 100 * value);
+    const std::size_t until = std::min(i + step, points.size());
+    fmt::format_to(Output(out), "{}", until);
+    for (std::size_t device = 0; device < devices; ++device) {
+      double sum = 0;
+      for (std::size_t k = i; k < until; ++k) sum += points[k].of_device[device];
+      fmt::format_to(Output(out), " {:.2f}", 100 * sum / static_cast<double>(until - i));
+    }
     out += '\n';
   }
   out += "EOD\n";
@@ -336,8 +343,7 @@ std::string utilisation_script(const DeviceTrace& trace, const std::string& path
   if (panels) {
     fmt::format_to(Output(out),
                    "set multiplot layout {},1 title 'Utilisation of each device over scheduling "
-                   "events (%)'\nset key left bottom opaque box lc rgb '#cccccc' samplen 1\n"
-                   "set ytics 50\n",
+                   "events (%)'\nset key above right samplen 1 font ',9'\nset ytics 50\n",
                    devices);
   } else {
     out += "set title 'Utilisation of each device over scheduling events (%)'\nset key outside\n";

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "devices/devices.hpp"
 #include "tools/node_devices.hpp"
@@ -38,6 +39,8 @@ std::string some_trace() {
     task.run_ended = task.granted_at + 900'000;
     task.copy_ended = task.finished_at = task.granted_at + 1'000'000;
     task.copied = 1000;
+    task.kernel = i + 1;
+    task.kernel_name = i == 0 ? "run" : i == 1 ? "copy in" : i == 2 ? "queued" : "";
     task.succeeded = i != 3;
     out += trace.task(task);
   }
@@ -116,6 +119,37 @@ TEST(DeviceTrace, UtilisationHasAPointForEachGrantAndEnd) {
   // Two granted; at 2000 us both end, and one is granted on each device; both end.
   EXPECT_EQ(first, (std::vector<double>{0.5, 1, 0.5, 0, 0.5, 0.5, 0, 0}));
   EXPECT_EQ(second, (std::vector<double>{0, 0, 0, 0, 0, 0.5, 0.5, 0}));
+}
+
+// One task at a time is half of the events busy, however many events share a point.
+TEST(DeviceTrace, APictureOfManyEventsShowsTheirMeans) {
+  devices::TraceText text(0);
+  std::string written = text.begin() + text.device(DeviceId(0), {});
+  for (std::uint64_t i = 0; i < 4500; ++i) {
+    devices::TraceTask task;
+    task.task = {ClientId(1), i + 1};
+    task.put_at = task.granted_at = static_cast<Nanos>(2000 * i + 1000);
+    task.finished_at = task.granted_at + 1000;
+    written += text.task(task);
+  }
+  const auto trace = parse_device_trace(written + text.end());
+  ASSERT_TRUE(trace.ok());
+  ASSERT_EQ(utilisation(trace.value()).size(), 9000U);
+  const std::string script = utilisation_script(trace.value(), "x.png");
+  std::istringstream lines(script.substr(script.find("EOD\n") + 4));
+  std::string line;
+  std::size_t points = 0;
+  ASSERT_TRUE(std::getline(lines, line) && line == "0 0") << line;
+  double sum = 0;
+  while (std::getline(lines, line) && line != "EOD") {
+    ++points;
+    const double value = std::stod(line.substr(line.find(' ')));
+    EXPECT_GE(value, 33) << line;
+    EXPECT_LE(value, 67) << line;
+    sum += value;
+  }
+  EXPECT_EQ(points, 3000U);
+  EXPECT_NEAR(sum / static_cast<double>(points), 50, 0.01);
 }
 
 TEST(DeviceTrace, ReportNamesWhatItCounts) {

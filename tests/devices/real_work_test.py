@@ -20,6 +20,9 @@ def check_trace(path):
     runs = [event for event in events if event.get("ph") == "X" and event["name"] == "run"]
     programs = [event for event in events if "client" in event.get("args", {})
                 and event["name"] == "process_name"]
+    named = [event for event in events if event.get("args", {}).get("share") is not None]
+    assert all(not event["name"].startswith("kernel ") for event in named), "kernels have no names"
+    assert any(event["name"].startswith("saxpy_") for event in named), named[0]
     assert len(runs) >= 70, f"the trace has {len(runs)} kernels"
     assert len(programs) >= 2, f"the trace has {len(programs)} programs"
 

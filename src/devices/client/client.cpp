@@ -97,6 +97,7 @@ void Client::adopt(std::unique_ptr<Link> link) {
   in_flight_.assign(places_.size(), InFlight{});
   unsent_.clear();
   unsent_urgent_ = false;
+  named_.clear();
 }
 
 Client::~Client() {
@@ -238,6 +239,7 @@ void Client::put(Task& task) {
   record.task = task.number;
   record.priority = task.priority;
   record.kernel = task.kernel.empty() ? 0 : programs_.identity_of(task.kernel);
+  if (record.kernel != 0) tell_name(record.kernel, task.kernel);
   record.work_items = items_of(task);
   record.allowed = task.allowed;
   record.preferred = task.preferred;
@@ -255,6 +257,15 @@ void Client::put(Task& task) {
   ++outstanding_;
   post(Record::of(record));
   if (record.arguments != 0) post_arguments(task, record.arguments);
+}
+
+// Once for each kernel and daemon.
+void Client::tell_name(std::uint64_t identity, const std::string& name) {
+  if (named_.size() >= kMaxKernelNames || !named_.insert(identity).second) return;
+  NameKernelRecord record;
+  record.kernel = identity;
+  set_text(record.name, name);
+  post(Record::of(record), false);
 }
 
 // The first `left` of its resident ones.

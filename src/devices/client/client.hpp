@@ -25,6 +25,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -132,6 +133,7 @@ class Client {
   DeviceSet classes_of(std::uint64_t flags) const;
   void pump() AMASIA_REQUIRES(lock_);
   void put(Task& task) AMASIA_REQUIRES(lock_);
+  void tell_name(std::uint64_t identity, const std::string& name) AMASIA_REQUIRES(lock_);
   void post_arguments(const Task& task, std::size_t left) AMASIA_REQUIRES(lock_);
   bool may_put() const AMASIA_REQUIRES(lock_);
   // To the daemon, with the next flush(). What is not urgent need not wake it.
@@ -245,6 +247,7 @@ class Client {
     bool runs_long = false;  // in the thread that submits, and the last one took long
   };
   std::vector<InFlight> in_flight_ AMASIA_GUARDED_BY(lock_);
+  std::set<std::uint64_t> named_ AMASIA_GUARDED_BY(lock_);  // kernels whose names this daemon has
   std::map<std::byte*, std::shared_ptr<ResidentBuffer>> buffers_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<ResidentBuffer>> buffers_by_number_
       AMASIA_GUARDED_BY(lock_);

@@ -139,6 +139,8 @@ void Server::carry_out(std::vector<Effect>& effects) {
       if (sink_ != nullptr) {
         sink_->ended(*ended, state_.devices()[ended->device.value].description);
       }
+    } else if (const auto* named = std::get_if<KernelNamed>(&effect)) {
+      if (sink_ != nullptr) sink_->kernel_named(*named);
     } else {
       const auto& close = std::get<Close>(effect);
       disconnect(close.client.value, close.sentence);

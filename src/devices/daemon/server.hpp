@@ -30,6 +30,7 @@ class TaskSink {
  public:
   virtual ~TaskSink() = default;
   virtual void client_joined(ClientId client, const ClientState& state) = 0;
+  virtual void kernel_named(const KernelNamed& kernel) = 0;
   virtual void ended(const TaskEnded& task, const DeviceDescription& device) = 0;
 };
 

@@ -7,6 +7,8 @@
 #include <bit>
 #include <cerrno>
 
+#include "devices/wire/packets.hpp"
+
 namespace amasia::devices {
 namespace {
 
@@ -156,8 +158,13 @@ DaemonState::Complaint DaemonState::receive(Client& client, const Record& record
       return std::nullopt;
     case RecordKind::kDropped:
       return receive_dropped(client, record.as<ShortRecord>());
+    case RecordKind::kNameKernel: {
+      const auto named = record.as<NameKernelRecord>();
+      effects.push_back(KernelNamed{named.kernel, text_of(named.name)});
+      return std::nullopt;
+    }
     default:
-      return fmt::format("record of kind {} (allowed: 1 … 5)",
+      return fmt::format("record of kind {} (allowed: 1 … 6)",
                          static_cast<unsigned>(record.kind()));
   }
 }

@@ -65,7 +65,12 @@ struct TaskEnded {
         finished_at = 0;
   Bytes copied = 0;
 };
-using Effect = std::variant<Send, Close, TaskEnded>;
+// For the trace: what people call a kernel. The same name for one identity, whoever says so.
+struct KernelNamed {
+  std::uint64_t kernel = 0;
+  std::string name;
+};
+using Effect = std::variant<Send, Close, TaskEnded, KernelNamed>;
 
 struct DeviceState {
   DeviceDescription description;

@@ -449,7 +449,7 @@ TEST(DaemonState, NamesWhatAClientDidWrong) {
               b.state->step(Received{ClientId(1), short_record(RecordKind::kGrant, 1)}, 1,
                             b.effects);
             }),
-            "record of kind 16 (allowed: 1 … 5)");
+            "record of kind 16 (allowed: 1 … 6)");
 }
 
 TEST(DaemonState, TheSameDeviceOfTwoClientsIsOne) {

@@ -11,6 +11,8 @@ namespace amasia::devices {
 namespace {
 
 constexpr Nanos kHeldBack = 100 * base::kMillisecond;
+// Of all clients together; further kernels are shown by their identities.
+constexpr std::size_t kMostKernels = 65536;
 
 }  // namespace
 
@@ -49,6 +51,10 @@ void TraceFile::client_joined(ClientId client, const ClientState& state) {
   write(text_.client(client, state.process, state.program));
 }
 
+void TraceFile::kernel_named(const KernelNamed& kernel) {
+  if (kernels_.size() < kMostKernels) kernels_.emplace(kernel.kernel, kernel.name);
+}
+
 void TraceFile::ended(const TaskEnded& ended, const DeviceDescription& device) {
   if (!contains(named_, ended.device)) {
     named_ |= set_of(ended.device);
@@ -58,6 +64,9 @@ void TraceFile::ended(const TaskEnded& ended, const DeviceDescription& device) {
   task.task = ended.task;
   task.device = ended.device;
   task.kernel = ended.kernel;
+  if (const auto name = kernels_.find(ended.kernel); name != kernels_.end()) {
+    task.kernel_name = name->second;
+  }
   task.succeeded = ended.succeeded;
   TaskDescription about;
   about.work_items = ended.work_items;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@ class TraceFile final : public TaskSink {
   TraceFile& operator=(const TraceFile&) = delete;
 
   void client_joined(ClientId client, const ClientState& state) override;
+  void kernel_named(const KernelNamed& kernel) override;
   void ended(const TaskEnded& task, const DeviceDescription& device) override;
   // A full disk: nothing is written from then on.
   bool failed() const { return failed_; }
@@ -35,6 +37,7 @@ class TraceFile final : public TaskSink {
   std::string path_;
   TraceText text_;
   DeviceSet named_ = 0;  // devices that the trace knows
+  std::map<std::uint64_t, std::string> kernels_;  // names, by identity
   Nanos flushed_at_;
   bool failed_ = false;
 };

@@ -50,6 +50,7 @@ void run_tasks(Link& link, std::uint64_t tasks) {
     put.task = task;
     put.allowed = 1;
     put.work_items = 2;
+    put.kernel = 5 + task % 3;  // the last of which has no name
     const Record record = Record::of(put);
     ASSERT_TRUE(link.send({&record, 1}));
     Record answer;
@@ -83,13 +84,20 @@ TEST_F(TraceFileTest, HoldsEveryTaskAndAnObserverSeesTheSame) {
   LinkSettings link_settings;
   link_settings.connect.path = socket;
   link_settings.connect.start_daemon = false;
-  link_settings.program = "a \"program\"";
+  link_settings.program = "a \"program\" \xe9";
   DeviceDescription device;
   device.identity = "host";
   device.name = "host";
   device.compute_units = 4;
   auto link = Link::open(link_settings, {device});
   ASSERT_TRUE(link.ok()) << link.error().message;
+  for (const auto& [kernel, name] : {std::pair{5, "gemm"}, {6, "caf\xe9"}}) {
+    NameKernelRecord named;
+    named.kernel = static_cast<std::uint64_t>(kernel);
+    set_text(named.name, name);
+    const Record record = Record::of(named);
+    ASSERT_TRUE(link.value()->send({&record, 1}));
+  }
   run_tasks(*link.value(), 20);
 
   const auto observer = Observer::open(socket);
@@ -112,7 +120,10 @@ TEST_F(TraceFileTest, HoldsEveryTaskAndAnObserverSeesTheSame) {
   EXPECT_EQ(count(text, "\"name\":\"run\""), 20U);
   EXPECT_EQ(count(text, "\"share\":0.5000"), 20U) << "two work items of four elements";
   EXPECT_EQ(count(text, "device 0: host"), 1U);
-  EXPECT_EQ(count(text, "a \\\"program\\\""), 1U);
+  EXPECT_EQ(count(text, "a \\\"program\\\" \\ufffd"), 1U);
+  EXPECT_EQ(count(text, "\"name\":\"gemm\""), 6U);
+  EXPECT_EQ(count(text, "\"name\":\"caf\\ufffd\""), 7U) << "what is no UTF-8 is no JSON either";
+  EXPECT_EQ(count(text, "\"name\":\"kernel 0000000000000007\""), 7U);
   EXPECT_EQ(text.substr(text.size() - 4), "{}]\n");
 }
 

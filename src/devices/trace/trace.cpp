@@ -63,7 +63,9 @@ std::string TraceText::task(const TraceTask& task) {
   const std::uint64_t client = kFirstClient + task.task.client.value;
   const std::size_t on = lane(device, task.granted_at, task.finished_at);
   const std::size_t in = lane(client, task.put_at, task.granted_at);
-  const std::string name = fmt::format("kernel {:016x}", task.kernel);
+  const std::string name = task.kernel == 0           ? "no kernel"
+                           : task.kernel_name.empty() ? fmt::format("kernel {:016x}", task.kernel)
+                                                      : std::string(task.kernel_name);
   const std::string arguments = fmt::format(
       R"("client":{},"task":{},"device":{},"share":{:.4f},"queued_us":{:.3f},"copied":{},)"
       R"("succeeded":{})",

@@ -23,7 +23,8 @@ namespace amasia::devices {
 struct TraceTask {
   TaskKey task;
   DeviceId device;
-  std::uint64_t kernel = 0;
+  std::uint64_t kernel = 0;      // its identity; 0: a task without a kernel
+  std::string_view kernel_name;  // "" where it is not known
   bool succeeded = true;
   double share = 1;  // of the device's processing elements, 0 … 1
   Nanos put_at = 0, granted_at = 0, copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0,

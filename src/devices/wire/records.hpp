@@ -22,6 +22,7 @@ enum class RecordKind : std::uint8_t {
   kCancel = 4,     // a task that was put is not wanted any more; no answer: kRefuse or kGrant
                    // may have crossed it, and a granted task still needs its kFinished
   kDropped = 5,    // a copy of a resident buffer has gone
+  kNameKernel = 6, // what a kernel's identity is called; before the first kPut with it
   // daemon -> client
   kGrant = 16,     // run it
   kRefuse = 17,    // it will not run: `reason`
@@ -80,6 +81,16 @@ struct ShortRecord {
   std::uint64_t number = 0;  // the task, or the buffer
   std::uint64_t reserved[6] = {};
 };
+
+// For people: the daemon tells kernels apart by their identities.
+struct NameKernelRecord {
+  RecordKind kind = RecordKind::kNameKernel;
+  std::uint8_t unused[7] = {};
+  std::uint64_t kernel = 0;
+  char name[48] = {};  // cut at its end
+};
+// More names of one client are not told.
+inline constexpr std::size_t kMaxKernelNames = 4096;
 
 inline constexpr unsigned kMaxResidentArguments = 4096;
 
