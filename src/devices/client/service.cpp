@@ -40,6 +40,8 @@ void Client::serve_loop() {
       unsent = !unsent_.empty();
     }
     if (link == nullptr) {
+      // What the daemon granted before it ended may have been read by this thread, in lose_link.
+      if (run_quick_jobs(nullptr, 0)) continue;
       if (wanted) {
         reconnect();
         continue;
