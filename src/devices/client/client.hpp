@@ -165,6 +165,7 @@ class Client {
   // Runs some that can be run without blocking; false: there is none. If one is the task `mine`,
   // for which the caller waits until `deadline`, it stays with it.
   bool run_quick_jobs(const Task* mine, Nanos deadline);
+  void call_worker();  // for a job that is queued
   void submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
   void run(Job& job);

@@ -78,6 +78,10 @@ void Client::enqueue(Job job, bool stays) {
   const bool takes_long = place.backend->runs_in_caller(place.local);
   jobs_.push_back(std::move(job));
   if (quick && (!takes_long || jobs_.size() <= kJobsForOne)) return;
+  call_worker();
+}
+
+void Client::call_worker() {
   job_posts_.fetch_add(1, std::memory_order_seq_cst);
   if (idle_workers_.load(std::memory_order_seq_cst) != 0) os::futex_wake(job_posts_, 1);
 }
@@ -118,6 +122,8 @@ bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
       at = jobs_.erase(at);
       if (takes_long) break;
     }
+    // One that was quick when it was queued, so that no worker was called for it, may not be now.
+    if (passed_over != 0) call_worker();
   }
   if (count == 0) return false;
   // What the caller waits for comes last: with that it may stay.

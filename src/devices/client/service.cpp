@@ -84,15 +84,15 @@ void Client::attend() {
 void Client::leave() {
   if (attending_.fetch_sub(1, std::memory_order_seq_cst) != 1) return;
   std::shared_ptr<Link> link;
+  bool something = false;
   {
     Locked lock(*this);
     link = link_;
+    something = !jobs_.empty();  // read by threads that had no time to run them
   }
-  if (link == nullptr) return;
-  bool something = false;
-  {
+  if (link != nullptr) {
     os::MutexLock reading(receive_);
-    something = !link->may_sleep();
+    something |= !link->may_sleep();
   }
   if (something) interrupt_.raise();
 }

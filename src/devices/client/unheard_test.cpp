@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client whose daemon ends at a bad moment: a thread of the test plays the daemon.
+// Grants that reach a client at a bad moment: the test plays the daemon.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
+#include <vector>
 
 #include "devices/client/client.hpp"
 
@@ -64,49 +65,79 @@ struct DaemonEnd {
   }
 };
 
-// The grant lies in the ring of a client that is asleep, and what wakes it is the daemon's end:
-// the task was granted, so it runs, though no more records will come.
-TEST(LostDaemon, WhatItGrantedLastIsRun) {
-  std::string folder = testing::TempDir() + "amasia-lost-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-  for (int round = 0; round < 20; ++round) {
+class Unheard : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "amasia-unheard-XXXXXX";
+    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     ClientSettings settings;
-    settings.link.connect.path = folder + "/devices.sock";
+    settings.link.connect.path = folder_ + "/devices.sock";
     settings.link.connect.start_daemon = false;
     auto listening = os::listen_at_path(settings.link.connect.path, 0600);
     ASSERT_TRUE(listening.ok()) << listening.error().message;
-    DaemonEnd daemon;
-    std::thread thread([&] { daemon.welcome(listening.value().get()); });
+    std::thread thread([&] { daemon_.welcome(listening.value().get()); });
     Backends backends;
     backends.all.push_back(std::make_unique<AtOnce>());
     auto client = Client::start(settings, std::move(backends));
     thread.join();
     ASSERT_TRUE(client.ok()) << client.error().message;
-
-    auto task = std::make_shared<Task>(client.value().get());
-    const Fault wrong = client.value()->submit(task, {});
-    ASSERT_FALSE(wrong) << wrong.reason;
-    RingConsumer from_client(&daemon.region->to_daemon);
-    Record record;
-    ASSERT_EQ(from_client.pop(&record), RingState::kOk);
-    while (daemon.region->to_client.control.sleeps.load() == kAwake) os::yield_core();
-    RingProducer to_client(&daemon.region->to_client);
-    ASSERT_EQ(to_client.push(short_record(RecordKind::kGrant, record.as<PutRecord>().task)),
-              RingState::kOk);
-    task->sleepers.fetch_add(1);  // as wait() does, which would read the ring itself before
-    to_client.publish();  // and dies before it wakes anybody
-    daemon.socket.close();
-    listening.value().close();
-    std::filesystem::remove(settings.link.connect.path);
-
-    const Nanos deadline = os::monotonic_now() + kPatience;
-    while (task->ended.load() == 0 && os::monotonic_now() < deadline) {
-      os::futex_wait(task->ended, 0, std::max<Nanos>(deadline - os::monotonic_now(), 0));
-    }
-    ASSERT_EQ(task->ended.load(), 1U) << "round " << round;
-    EXPECT_FALSE(task->failure) << task->failure.reason;
+    client_ = std::move(client).value();
   }
-  std::filesystem::remove_all(folder);
+  void TearDown() override {
+    daemon_.socket.close();
+    client_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  // Submits tasks and grants them all, while the client sleeps and is not woken.
+  void grant_unheard(int count) {
+    RingConsumer from_client(&daemon_.region->to_daemon);
+    RingProducer to_client(&daemon_.region->to_client);
+    for (int i = 0; i < count; ++i) {
+      auto task = std::make_shared<Task>(client_.get());
+      const Fault wrong = client_->submit(task, {});
+      ASSERT_FALSE(wrong) << wrong.reason;
+      task->sleepers.fetch_add(1);  // of whom see_all_end() is one
+      tasks_.push_back(std::move(task));
+      Record record;
+      ASSERT_EQ(from_client.pop(&record), RingState::kOk);
+      ASSERT_EQ(to_client.push(short_record(RecordKind::kGrant, record.as<PutRecord>().task)),
+                RingState::kOk);
+    }
+    while (daemon_.region->to_client.control.sleeps.load() == kAwake) os::yield_core();
+    to_client.publish();
+  }
+  // Sees, without Client::wait, which would read the ring and run what it finds.
+  void see_all_end() {
+    const Nanos deadline = os::monotonic_now() + kPatience;
+    for (const auto& task : tasks_) {
+      while (task->ended.load() == 0 && os::monotonic_now() < deadline) {
+        os::futex_wait(task->ended, 0, std::max<Nanos>(deadline - os::monotonic_now(), 0));
+      }
+      ASSERT_EQ(task->ended.load(), 1U) << "task " << task->number;
+      EXPECT_FALSE(task->failure) << task->failure.reason;
+    }
+  }
+
+  std::string folder_;
+  DaemonEnd daemon_;
+  std::unique_ptr<Client> client_;
+  std::vector<std::shared_ptr<Task>> tasks_;
+};
+
+// The grant lies in the ring of a client that is asleep, and what wakes it is the daemon's end:
+// the task was granted, so it runs, though no more records will come.
+TEST_F(Unheard, WhatItGrantedLastIsRun) {
+  grant_unheard(1);
+  daemon_.socket.close();
+  see_all_end();
+}
+
+// Who waits for one task reads the grants of many, and goes when that one has ended: somebody else
+// runs the others.
+TEST_F(Unheard, WhoWaitsForOneTaskDoesNotStrandOthers) {
+  grant_unheard(40);
+  EXPECT_TRUE(client_->wait(*tasks_.front(), os::monotonic_now() + kPatience));
+  see_all_end();
 }
 
 }  // namespace
