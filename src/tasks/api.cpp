@@ -138,15 +138,6 @@ void fail(Scope* scope, std::exception_ptr error) noexcept {
   if (!scope->failed.exchange(true, std::memory_order_relaxed)) scope->error = std::move(error);
 }
 
-LoopStep next_step(bool may_divide) {
-  Worker& worker = worker_of_task();
-  if (worker.errands != nullptr) [[unlikely]]
-    worker.errands->attend_between_tasks();
-  const Scope* const scope = worker.current->scope;
-  if (scope->may_stop && scope->stop_requested()) return LoopStep::kStop;
-  // A loop that nobody helps with is one task, however long it is.
-  return may_divide && worker.deque.empty() ? LoopStep::kDivide : LoopStep::kRunTile;
-}
 unsigned worker_count() { return worker_of_task().scheduler->worker_count(); }
 unsigned worker_number() { return worker_of_task().id; }
 

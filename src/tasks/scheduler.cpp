@@ -26,6 +26,19 @@ Strand* strand_of(Task* resume) {
   return worker;
 }
 
+// Here, where the thread's worker is found without a call: the bodies of some loops take as long.
+LoopTurn next_turn(bool may_divide) {
+  Worker& worker = *t_worker;
+  if (worker.errands != nullptr) [[unlikely]]
+    worker.errands->attend_between_tasks();
+  const Scope* const scope = worker.current->scope;
+  if (scope->may_stop && scope->stop_requested()) return {LoopStep::kStop, 0, 0};
+  // A loop that nobody helps with is one task, however long it is.
+  if (!may_divide || !worker.deque.empty()) return {LoopStep::kRunTile, 0, 0};
+  return {LoopStep::kDivide, static_cast<std::uint16_t>(worker.id),
+          static_cast<std::uint16_t>(worker.scheduler->worker_count())};
+}
+
 WaiterList<Task>& waiters_of(FutureState& state) noexcept {
   static_assert(sizeof(WaiterList<Task>) == sizeof(state.waiters));
   return *std::launder(reinterpret_cast<WaiterList<Task>*>(state.waiters));

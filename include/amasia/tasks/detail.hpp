@@ -93,8 +93,13 @@ AMASIA_TASKS_API void enter_run();
 AMASIA_TASKS_API void fail(Scope* scope, std::exception_ptr error) noexcept;
 // What a loop does next. In between modules get their turn. kDivide, only where it `may_divide`:
 // the caller's worker has nothing left that others could take.
-enum class LoopStep { kRunTile, kDivide, kStop };
-AMASIA_TASKS_API LoopStep next_step(bool may_divide);
+enum class LoopStep : std::uint32_t { kRunTile, kDivide, kStop };
+struct LoopTurn {
+  LoopStep step;
+  std::uint16_t worker, workers;  // where it divides: the caller's number, and how many there are
+};
+// In a task.
+AMASIA_TASKS_API LoopTurn next_turn(bool may_divide);
 AMASIA_TASKS_API unsigned worker_count();
 AMASIA_TASKS_API unsigned worker_number();  // the caller's, from 0 on; another after each wait
 

@@ -21,7 +21,8 @@ struct Tiles {
     for (std::size_t d = 0; d < kDimensions; ++d) {
       const std::ptrdiff_t extent = std::max<std::ptrdiff_t>(0, space.high[d] - space.low[d]);
       if (space.tile[d] <= 0) space.tile[d] = d == kLast ? chosen(extent) : 1;
-      counts[d] = (extent + space.tile[d] - 1) / space.tile[d];
+      // A division takes longer than some bodies do.
+      counts[d] = space.tile[d] == 1 ? extent : (extent + space.tile[d] - 1) / space.tile[d];
       total *= counts[d];
     }
   }
@@ -35,7 +36,7 @@ struct Tiles {
   void run(std::ptrdiff_t number, Body& body) const {
     std::array<std::ptrdiff_t, kDimensions> low, high;
     for (std::size_t d = kDimensions; d-- > 0;) {
-      // A division takes longer than some bodies do; the first dimension needs none.
+      // The first dimension needs no division.
       const std::ptrdiff_t at = d == 0 ? number : number % counts[d];
       low[d] = space.low[d] + at * space.tile[d];
       high[d] = std::min(low[d] + space.tile[d], space.high[d]);
@@ -72,15 +73,15 @@ constexpr bool keeps_upper(std::ptrdiff_t middle, std::ptrdiff_t total, unsigned
 template <typename Loop>
 void run_tiles(const Loop& loop, std::ptrdiff_t first, std::ptrdiff_t last) {
   while (first < last) {
-    const LoopStep step = next_step(last - first > 1);
-    if (step == LoopStep::kStop) return;
-    if (step == LoopStep::kRunTile) {
+    const LoopTurn turn = next_turn(last - first > 1);
+    if (turn.step == LoopStep::kStop) return;
+    if (turn.step == LoopStep::kRunTile) {
       loop->tiles.run(first, loop->body);
       ++first;
       continue;
     }
     const std::ptrdiff_t middle = first + (last - first) / 2;
-    const bool upper = keeps_upper(middle, loop->tiles.total, worker_number(), worker_count());
+    const bool upper = keeps_upper(middle, loop->tiles.total, turn.worker, turn.workers);
     const std::ptrdiff_t from = upper ? first : middle, to = upper ? middle : last;
     auto half = [loop, from, to] { run_tiles(loop, from, to); };
     offer(ClosureTask<decltype(half)>::make(std::move(half)));
