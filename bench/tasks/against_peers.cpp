@@ -14,8 +14,10 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "amasia/tasks.hpp"
@@ -304,6 +306,70 @@ std::vector<Way> million(Peers& peers) {
            }}};
 }
 
+// From the making of a task to its begin on a worker that sleeps, while its maker goes on. The
+// pause before each, which is not timed, is longer than any way's threads search before they sleep
+// (OpenMP's where OMP_WAIT_POLICY is passive, else they spin for milliseconds).
+constexpr int kWakes = 50;
+constexpr auto kPause = std::chrono::milliseconds(3);
+class Wakes {
+ public:
+  template <typename Make>
+  void measure(Make make) {
+    std::chrono::nanoseconds total{0};
+    for (int n = 0; n < kWakes; ++n) {
+      std::this_thread::sleep_for(kPause);
+      begun_.store(false);
+      const auto made = std::chrono::steady_clock::now();
+      make(*this);
+      while (!begun_.load(std::memory_order_acquire)) {
+      }
+      total += began_ - made;
+    }
+    each_ = std::chrono::duration<double, std::nano>(total).count() / kWakes;
+  }
+  void begin() {
+    began_ = std::chrono::steady_clock::now();
+    begun_.store(true, std::memory_order_release);
+  }
+  double each_ns() const { return each_; }
+
+ private:
+  std::chrono::steady_clock::time_point began_;
+  std::atomic<bool> begun_{false};
+  double each_ = 0;
+};
+std::vector<bench::TimedWay> wake_up(Peers& peers) {
+  return {{"amasia",
+           [&] {
+             return peers.amasia.run([] {
+               Wakes wakes;
+               wakes.measure([](Wakes& of) { tasks::async([&of] { of.begin(); }); });
+               return wakes.each_ns();
+             });
+           }},
+          {"oneTBB",
+           [&] {
+             Wakes wakes;
+             peers.in_tbb([&] {
+               tbb::task_group group;
+               wakes.measure([&](Wakes& of) { group.run([&of] { of.begin(); }); });
+               group.wait();
+             });
+             return wakes.each_ns();
+           }},
+          {"OpenMP", [&] {
+             Wakes wakes;
+             peers.in_openmp([&] {
+               wakes.measure([](Wakes& of) {
+                 Wakes* const at = &of;
+#pragma omp task firstprivate(at)
+                 at->begin();
+               });
+             });
+             return wakes.each_ns();
+           }}};
+}
+
 // There and back between two tasks, each waiting for the other's promise. The others have none.
 constexpr long kTrips = 50'000;
 std::vector<Way> round_trip(Peers& peers) {
@@ -342,6 +408,9 @@ int main(int count, char** words) {
     compare("parallel loop", kIterations, "iteration", loop(peers));
     compare("a million in a finish", kMillion, "task", million(peers));
     compare("promise round trip", kTrips, "trip", round_trip(peers));
+    if (workers > 1 && std::string("wake-up").find(asked) != std::string::npos) {
+      bench::compare_timed("wake-up", workers, "task", wake_up(peers), rounds);
+    }
   }
   return 0;
 }
