@@ -1,7 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a module is: a library (MPI, OpenSHMEM, CUDA, files, ...) whose operations become futures of
-// <amasia/tasks.hpp>. docs/modules.md says how to add one. Modules do not know of each other, and
-// the libraries behind them know nothing of tasks.
+// <amasia/tasks.hpp>. Modules do not know of each other, and the libraries behind them know nothing
+// of tasks. How to add one (docs/modules.md has it in full, with the code of one):
+//
+//   1. Derive from module. The constructor calls runtime::attach(), the destructor detach();
+//      places, copies and memory that only the module understands: runtime::add_place(),
+//      copies_by() and memory_by() in the constructor.
+//   2. initialise() and finalise() begin and end the library.
+//   3. An operation makes a promise, and returns its future. It has the library called by
+//      module_host::call(), with a hold_scope() moved into the closure, so that the caller's finish
+//      waits for it; the closure keeps promise and hold, and calls poll_me().
+//   4. poll() asks the library what is over: puts the promise, or fails it with what the library
+//      said; then drops the hold. It returns nothing_left when it kept none.
+//   5. Where the library can wake a thread there is no poll: that thread puts the promise.
 //
 // The thread that calls runtime::run(), worker 0, is the only one that calls into a module: a
 // library that wants to be called by one thread (MPI_THREAD_FUNNELED) gets that.
