@@ -4,6 +4,7 @@
 pkg-config and with CMake. The page's text is the example's."""
 
 import argparse
+import json
 import os
 import pathlib
 import shlex
@@ -96,6 +97,10 @@ class Installed(unittest.TestCase):
                                   capture_output=True, text=True, timeout=120, check=False)
             self.assertEqual(done.returncode == 0, sentence is None, done.stderr)
             self.assertIn(sentence or "", done.stderr)
+
+    def test_the_schema_of_platforms_is_there(self):
+        schema = json.loads((self.prefix / "share" / "amasia" / "platform.schema.json").read_text())
+        self.assertIn("workers", schema["properties"])
 
     def test_places(self):
         program = self.build_with_pkg_config(HERE / "package" / "places.cpp", "amasia-tasks")
