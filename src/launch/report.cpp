@@ -2,6 +2,7 @@
 #include "launch/report.hpp"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,15 +24,21 @@ Status write_all(int descriptor, std::string_view text, const std::string& name)
   return base::ok();
 }
 
+// A reader that waits for the file never sees half of it.
+std::string partial_of(const std::string& destination) { return destination + ".partial"; }
+
+os::Descriptor create(const std::string& path) {
+  return os::Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+}
+
 }  // namespace
 
 Status write_statistics(const std::string& destination, const base::JobStatistics& job) {
   if (destination.empty()) return base::ok();
   if (destination == "-") return write_all(STDERR_FILENO, to_table(job), "standard error");
-  // A reader that waits for the file never sees half of it.
-  const std::string partial = destination + ".partial";
+  const std::string partial = partial_of(destination);
   const std::string quoted = "'" + destination + "'";
-  os::Descriptor file(::open(partial.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  os::Descriptor file = create(partial);
   if (!file.valid()) return base::errno_error(errno, "cannot write the statistics to " + quoted);
   Status written = write_all(file.get(), to_json(job), quoted);
   if (written.ok() && ::rename(partial.c_str(), destination.c_str()) != 0) {
@@ -39,6 +46,20 @@ Status write_statistics(const std::string& destination, const base::JobStatistic
   }
   if (!written.ok()) ::unlink(partial.c_str());
   return written;
+}
+
+Status check_statistics_destination(const std::string& destination) {
+  if (destination.empty() || destination == "-") return base::ok();
+  const std::string what = "--stats: cannot write to '" + destination + "'";
+  struct stat there;
+  // rename() replaces any file but a folder.
+  if (::stat(destination.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
+    return base::errno_error(EISDIR, what);
+  }
+  const std::string partial = partial_of(destination);
+  if (!create(partial).valid()) return base::errno_error(errno, what);
+  ::unlink(partial.c_str());
+  return base::ok();
 }
 
 }  // namespace amasia::launch

@@ -12,4 +12,8 @@ namespace amasia::launch {
 // else the JSON document to that file, replaced as a whole. Blocks on the file system.
 Status write_statistics(const std::string& destination, const base::JobStatistics& job);
 
+// Whether write_statistics could write there now, so that a long run does not end without. Leaves a
+// file that is there as it is. Any thread; blocks on the file system.
+Status check_statistics_destination(const std::string& destination);
+
 }  // namespace amasia::launch

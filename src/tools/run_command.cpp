@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -259,7 +260,23 @@ Result<SupervisorSettings> make_settings(const Job& job, Parts& parts) {
   return settings;
 }
 
+// Before the program starts: it may run for long. Whoever starts it may change the folder.
+Status settle_statistics(Options& options) {
+  if (options.stats.empty() || options.stats == "-") return base::ok();
+  const Status writable = launch::check_statistics_destination(options.stats);
+  if (!writable.ok()) return writable;
+  std::error_code no_folder;
+  const auto absolute = std::filesystem::absolute(options.stats, no_folder);
+  if (!no_folder) options.stats = absolute.string();
+  return base::ok();
+}
+
 int run_supervised(Job job, Parts parts) {
+  // The origin writes.
+  if (parts.membership == nullptr || parts.membership->self() == base::kOrigin) {
+    const Status settled = settle_statistics(job.options);
+    if (!settled.ok()) return refuse(settled.error());
+  }
   settle_memory(job.options, parts.membership != nullptr);
   if (job.options.netns) {
     auto made = os::NetworkNamespaces::make(static_cast<unsigned>(job.options.nodes));

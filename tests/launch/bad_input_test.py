@@ -83,6 +83,13 @@ class BadOption(LaunchTest):
                 tail = [] if arguments == ["--nodes"] else [PROGRAM]
                 self.assert_refused(self.run_amasia("run", *arguments, *tail), *parts)
 
+    def test_statistics_that_cannot_be_written(self):
+        for path in (self.folder.name, "/proc/no/stats.json"):
+            for nodes in ("1", "2"):
+                # The program would print.
+                self.assert_refused(self.run_amasia("run", "-n", nodes, f"--stats={path}", PROGRAM),
+                                    "--stats", f"'{path}'")
+
     def test_variables(self):
         for name, value, part in [("AMASIA_NODES", "-1", "from 1 to 64"),
                                   ("AMASIA_BIND", "yes", "0 or 1"),

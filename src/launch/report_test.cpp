@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launch/report.hpp"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+namespace amasia::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+class StatisticsDestination : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string name = (fs::temp_directory_path() / "amasia-report-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(name.data()), nullptr);
+    folder_ = name;
+  }
+  void TearDown() override { fs::remove_all(folder_); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
+  }
+  fs::path folder_;
+};
+
+TEST_F(StatisticsDestination, NothingIsLeftWhereNothingWas) {
+  EXPECT_TRUE(check_statistics_destination("").ok());
+  EXPECT_TRUE(check_statistics_destination("-").ok());
+  EXPECT_TRUE(check_statistics_destination((folder_ / "new.json").string()).ok());
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(StatisticsDestination, AFileThatIsThereKeepsItsText) {
+  const fs::path file = folder_ / "old.json";
+  std::ofstream(file) << "of the last run";
+  EXPECT_TRUE(check_statistics_destination(file.string()).ok());
+  std::string text;
+  std::getline(std::ifstream(file), text);
+  EXPECT_EQ(text, "of the last run");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(StatisticsDestination, WhatCannotBeWrittenIsNamed) {
+  const std::string missing = (folder_ / "no" / "x.json").string();
+  for (const std::string& path : {missing, folder_.string()}) {
+    const Status checked = check_statistics_destination(path);
+    ASSERT_FALSE(checked.ok()) << path;
+    EXPECT_TRUE(checked.error().message.starts_with("--stats: cannot write to '" + path + "': "))
+        << checked.error().message;
+    // The check says what the writing would find.
+    EXPECT_FALSE(write_statistics(path, {}).ok());
+  }
+  EXPECT_EQ(files(), 0u);
+}
+
+}  // namespace
+}  // namespace amasia::launch
