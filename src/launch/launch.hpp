@@ -16,5 +16,6 @@
 #include "launch/board.hpp"
 #include "launch/join.hpp"
 #include "launch/messages.hpp"
+#include "launch/open_files.hpp"
 #include "launch/openmp_runtime.hpp"
 #include "launch/report.hpp"

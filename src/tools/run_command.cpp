@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -271,7 +272,20 @@ Status settle_statistics(Options& options) {
   return base::ok();
 }
 
+// A node that cannot open files cannot even join, and its program would run alone.
+Status check_open_files(const Options& options) {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return base::ok();
+  const std::string why =
+      launch::why_too_few_files(files.rlim_max, static_cast<unsigned>(options.nodes));
+  return why.empty() ? base::ok() : Status(Error{why, 0});
+}
+
 int run_supervised(Job job, Parts parts) {
+  if (!parts.library.empty()) {
+    const Status enough = check_open_files(job.options);
+    if (!enough.ok()) return refuse(enough.error());
+  }
   // The origin writes.
   if (parts.membership == nullptr || parts.membership->self() == base::kOrigin) {
     const Status settled = settle_statistics(job.options);

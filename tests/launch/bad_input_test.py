@@ -3,9 +3,10 @@
 
 import os
 import pathlib
+import resource
 import struct
 
-from launcher import LaunchTest, PLAIN, PROGRAM, STATIC, main
+from launcher import LaunchTest, PLAIN, PROGRAM, STATIC, amasia, main
 
 
 class BadProgram(LaunchTest):
@@ -89,6 +90,11 @@ class BadOption(LaunchTest):
                 # The program would print.
                 self.assert_refused(self.run_amasia("run", "-n", nodes, f"--stats={path}", PROGRAM),
                                     "--stats", f"'{path}'")
+
+    def test_limit_of_open_files(self):
+        result = amasia("run", "-n", "2", PROGRAM, env=self.env(),
+                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+        self.assert_refused(result, "ulimit -Hn", "20", "needs 1088")
 
     def test_variables(self):
         for name, value, part in [("AMASIA_NODES", "-1", "from 1 to 64"),

@@ -63,8 +63,9 @@ class AllocationScope {
 // The program's descriptors are the origin's (delegate), which has the numbers of a plain run: the
 // runtime's own begin at this one there, and lie above all of the program's on other nodes.
 constexpr int first_own_descriptor(bool origin) {
-  return origin ? 64 : delegate::kLastProgramDescriptor + 1;
+  return origin ? launch::kFirstOwnFileOfOrigin : launch::kFirstOwnFileElsewhere;
 }
+static_assert(first_own_descriptor(false) == delegate::kLastProgramDescriptor + 1);
 
 // Decides what the process is and, for a node, makes its memory. Called by the library's
 // constructor before those of all other libraries: one thread, C library usable, its stdio not.
