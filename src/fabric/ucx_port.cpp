@@ -23,6 +23,19 @@ Error ucx_error(const char* what, ucs_status_t status) {
   return Error{fmt::format("UCX cannot {}: {}", what, ucs_status_string(status)), 0};
 }
 
+// What the user has set that may be why nothing can be used; "": nothing.
+std::string chosen_in_environment() {
+  std::string text;
+  if (const char* const transports = std::getenv("UCX_TLS"); transports != nullptr) {
+    text += fmt::format("; UCX_TLS is '{}' ('amasia doctor' lists the transports that it may name)",
+                        transports);
+  }
+  if (const char* const devices = std::getenv("UCX_NET_DEVICES"); devices != nullptr) {
+    text += fmt::format("; UCX_NET_DEVICES is '{}'", devices);
+  }
+  return text;
+}
+
 class Port;
 
 // A frame that UCX reads piece by piece, perhaps after transmit() has returned. UCX sees a generic
@@ -190,7 +203,11 @@ Status Port::open(const UcxSettings& settings) {
   params.features = UCP_FEATURE_AM | UCP_FEATURE_WAKEUP;
   status = ucp_init(&params, config, &context_);
   ucp_config_release(config);
-  if (status != UCS_OK) return ucx_error("start (ucp_init)", status);
+  if (status != UCS_OK) {
+    Error error = ucx_error("start (ucp_init)", status);
+    error.message += chosen_in_environment();
+    return error;
+  }
   return make_worker();
 }
 
