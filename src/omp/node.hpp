@@ -130,7 +130,7 @@ class Node final : public fabric::Handler {
   AffinityFormat& affinity_format() { return affinity_format_; }
 
   // Gives a thread that is in no region the job's default number of threads, once, unless
-  // OMP_NUM_THREADS is set. To be called before the next runtime is asked for or told a number of
+  // OMP_NUM_THREADS sets one. To be called before the next runtime is asked for or told a number of
   // threads outside of regions. Any thread.
   void adopt_thread(Abi abi);
 

@@ -22,6 +22,7 @@
 #include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
 #include "omp/region/region_statistics.hpp"
+#include "omp/region/thread_number.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -59,7 +60,8 @@ std::string_view text_of_bytes(std::span<const std::byte> bytes) {
 
 // The user has said how many threads there are to be.
 bool environment_fixes_teams() {
-  if (std::getenv("OMP_NUM_THREADS") != nullptr) return true;
+  const bool libomp = find_real("__kmpc_fork_call") != nullptr;
+  if (environment_sets_threads(libomp ? Abi::kKmpc : Abi::kGomp)) return true;
   const char* const dynamic = std::getenv("OMP_DYNAMIC");
   return dynamic != nullptr && ::strcasecmp(dynamic, "false") == 0;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes take part in a region, and what its executions tell about that.
 #include <algorithm>
-#include <cstdlib>
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "omp/region/thread_deal.hpp"
+#include "omp/region/thread_number.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 #include "os/os.hpp"
 
@@ -30,7 +30,7 @@ void Node::adopt_thread(Abi abi) {
   const std::uint32_t bit = 1u << static_cast<unsigned>(abi);
   if ((context.adopted & bit) != 0 || context.frame != nullptr || context.local_depth != 0) return;
   context.adopted |= bit;
-  if (std::getenv("OMP_NUM_THREADS") == nullptr) runtime(abi).set_threads(default_threads(abi));
+  if (!environment_sets_threads(abi)) runtime(abi).set_threads(default_threads(abi));
 }
 
 std::uint32_t Node::threads_of(const RegionRequest& request) {
