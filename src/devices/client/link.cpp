@@ -121,9 +121,9 @@ bool Link::send(std::span<const Record> records, bool urgent) {
   return true;
 }
 
-unsigned Link::wait(const os::Wakeup& interrupt) {
+unsigned Link::wait(const os::Wakeup& interrupt, Nanos timeout) {
   const int descriptors[] = {wakes_me_.descriptor(), socket_.get(), interrupt.descriptor()};
-  const unsigned ready = os::wait_readable(descriptors, 3, -1);
+  const unsigned ready = os::wait_readable(descriptors, 3, timeout);
   if ((ready & kRecords) != 0) wakes_me_.clear();
   return ready;
 }

@@ -48,10 +48,11 @@ class Link {
   // and say so with attend(), which spares the daemon to wake it.
   bool may_sleep() { return incoming_->may_sleep(); }
   void attend() { incoming_->wake(); }
-  // Until the daemon has sent a record or a packet, has ended, or `interrupt` is raised.
+  // Until the daemon has sent a record or a packet, has ended, or `interrupt` is raised, or so long
+  // (-1: for ever; ns).
   // Bits: kRecords, kPackets (or end), kInterrupted.
   static constexpr unsigned kRecords = 1, kPackets = 2, kInterrupted = 4;
-  unsigned wait(const os::Wakeup& interrupt);
+  unsigned wait(const os::Wakeup& interrupt, Nanos timeout = -1);
 
   template <typename T>
   Status send_packet(const T& packet, std::span<const int> descriptors = {}) {

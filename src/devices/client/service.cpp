@@ -59,11 +59,9 @@ void Client::serve_loop() {
       os::MutexLock reading(receive_);
       if (!link->may_sleep()) continue;
     }
-    if (unsent) {
-      os::yield_core();  // the ring is full, and is being emptied
-      continue;
-    }
-    const unsigned ready = link->wait(interrupt_);
+    // Where something is unsent the ring is full: it is being emptied, or the daemon has ended.
+    if (unsent) os::yield_core();
+    const unsigned ready = link->wait(interrupt_, unsent ? 0 : -1);
     if ((ready & Link::kInterrupted) != 0) interrupt_.clear();
     if ((ready & Link::kPackets) != 0) read_packets();
   }
