@@ -31,11 +31,23 @@ os::Descriptor create(const std::string& path) {
   return os::Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
 }
 
+// What is written to and not replaced: /dev/null, a pipe, a link such as /dev/stdout, which may
+// lead to a file that has text already.
+os::Descriptor open_special(const std::string& path) {
+  struct stat there;
+  const bool special = ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) &&
+                       !S_ISDIR(there.st_mode);
+  return os::Descriptor(special ? ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : -1);
+}
+
 }  // namespace
 
 Status write_statistics(const std::string& destination, const base::JobStatistics& job) {
   if (destination.empty()) return base::ok();
   if (destination == "-") return write_all(STDERR_FILENO, to_table(job), "standard error");
+  if (os::Descriptor special = open_special(destination); special.valid()) {
+    return write_all(special.get(), to_json(job), "'" + destination + "'");
+  }
   const std::string partial = partial_of(destination);
   const std::string quoted = "'" + destination + "'";
   os::Descriptor file = create(partial);
@@ -52,6 +64,7 @@ Status check_statistics_destination(const std::string& destination) {
   if (destination.empty() || destination == "-") return base::ok();
   const std::string what = "--stats: cannot write to '" + destination + "'";
   struct stat there;
+  if (open_special(destination).valid()) return base::ok();
   // rename() replaces any file but a folder.
   if (::stat(destination.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
     return base::errno_error(EISDIR, what);

@@ -44,6 +44,15 @@ TEST_F(StatisticsDestination, AFileThatIsThereKeepsItsText) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(StatisticsDestination, ADeviceIsWrittenToAndStays) {
+  const fs::path device = folder_ / "nothing";
+  fs::create_symlink("/dev/null", device);
+  EXPECT_TRUE(check_statistics_destination(device.string()).ok());
+  EXPECT_TRUE(write_statistics(device.string(), {}).ok());
+  EXPECT_TRUE(fs::is_symlink(device));
+  EXPECT_TRUE(fs::is_character_file(device));
+}
+
 TEST_F(StatisticsDestination, WhatCannotBeWrittenIsNamed) {
   const std::string missing = (folder_ / "no" / "x.json").string();
   for (const std::string& path : {missing, folder_.string()}) {
