@@ -187,25 +187,25 @@ void Coherence::on_prefetch(PageRun run, AccessKind access, Nanos now) {
   finish_events();
 }
 
-std::uint64_t Coherence::on_offer(PageIndex page, std::uint64_t nodes, Nanos now) {
+Engine::Offer Coherence::on_offer(PageIndex page, std::uint64_t nodes, bool if_asked, Nanos now) {
   now_ = now;
-  std::uint64_t sent = 0;
   AMASIA_CHECK(is_home(page), "a page is offered by its home");
-  if (std::exchange(directory_[page.value].owned_elsewhere, 0) != 0) return 0;
+  protocol::DirectoryEntry& entry = directory_[page.value];
+  const bool owned = std::exchange(entry.owned_elsewhere, 0) != 0;
+  const bool asked = std::exchange(entry.asked_elsewhere, 0) != 0;
+  if (owned || (if_asked && !asked)) return {0, asked && !owned};
+  std::uint64_t sent = 0;
   for (std::uint64_t rest = nodes; rest != 0; rest &= rest - 1) {
     const NodeId to{static_cast<NodeId::representation>(std::countr_zero(rest))};
     cache_effects_.clear();
-    if (!protocol::offer(directory_[page.value], pages_[page.value], space_.self(), to,
-                         cache_effects_)) {
-      continue;
-    }
+    if (!protocol::offer(entry, pages_[page.value], space_.self(), to, cache_effects_)) continue;
     append(cache_batch_, page, nullptr);
     carry_out(cache_batch_);
     sent |= std::uint64_t{1} << to.value;
     ++counts_.pages_offered;
   }
   finish_events();
-  return sent;
+  return {sent, asked};
 }
 
 std::uint32_t Coherence::on_give_back(PageIndex first, std::uint32_t mask, Nanos now) {

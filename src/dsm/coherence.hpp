@@ -57,9 +57,9 @@ class Coherence {
   // before the next fault there.
   bool on_place(std::uint64_t place, Nanos now);
   // At the page's home: gives a read copy to each of `nodes` (a bit for each) that has none, if it
-  // can be had at once. To which of them one was sent; none where another node has written the page
-  // since the last call.
-  std::uint64_t on_offer(PageIndex page, std::uint64_t nodes, Nanos now);
+  // can be had at once. None where another node has written the page since the last call, or with
+  // `if_asked` where none has asked for it.
+  Engine::Offer on_offer(PageIndex page, std::uint64_t nodes, bool if_asked, Nanos now);
   // Drops the copies of `mask` (bit i: page first + i) that were offered and not used for more;
   // which of them. Their homes are to be told, by on_given_back().
   std::uint32_t on_give_back(PageIndex first, std::uint32_t mask, Nanos now);

@@ -223,11 +223,11 @@ void Engine::Service::prefetch(AddressRange range, AccessKind access) {
   coherence_->on_prefetch({*first, count}, access, os::monotonic_now());
 }
 
-std::uint64_t Engine::Service::offer(std::uintptr_t address, std::uint64_t nodes) {
+Engine::Offer Engine::Service::offer(std::uintptr_t address, std::uint64_t nodes, bool if_asked) {
   const auto page = space_.page_of(address);
-  if (!page.has_value() || space_.home_of(*page) != space_.self()) return 0;
+  if (!page.has_value() || space_.home_of(*page) != space_.self()) return {};
   const os::MutexLock lock(mutex_);
-  return coherence_->on_offer(*page, nodes, os::monotonic_now());
+  return coherence_->on_offer(*page, nodes, if_asked, os::monotonic_now());
 }
 
 // Whether all pages of the mask are managed and of one home.
@@ -311,11 +311,12 @@ void Engine::prefetch(const void* begin, Bytes length, AccessKind access) {
   os::in_runtime_section([=, this] { service_->prefetch({address, address + length}, access); });
 }
 
-std::uint64_t Engine::offer(const void* address, std::uint64_t nodes) {
+Engine::Offer Engine::offer(const void* address, std::uint64_t nodes, bool if_asked) {
   const auto at = reinterpret_cast<std::uintptr_t>(address);
-  std::uint64_t sent = 0;
-  os::in_runtime_section([=, this, &sent] { sent = service_->offer(at, nodes); });
-  return sent;
+  Offer offer;
+  os::in_runtime_section(
+      [=, this, &offer] { offer = service_->offer(at, nodes, if_asked); });
+  return offer;
 }
 
 std::uint32_t Engine::give_back(const void* first, std::uint32_t mask) {

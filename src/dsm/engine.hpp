@@ -122,12 +122,16 @@ class Engine {
   // managed is skipped, what is beyond 16 MiB is dropped. Any thread.
   void prefetch(const void* begin, Bytes length, AccessKind access);
 
+  struct Offer {
+    std::uint64_t sent = 0;  // a bit for each node to which a copy was
+    bool asked = false;      // another node has asked for one since the last call
+  };
   // At the home of the page that `address` is in: gives each of `nodes` (a bit for each; not this
-  // one) a read copy before it asks, unless it has one, or the page is not here or under way. To
-  // which nodes one was sent; 0 also for another node's page, and for one that other nodes have
-  // written since the last call: those would rather own it. Does not wait. Any thread; not on a
-  // stack in that page.
-  std::uint64_t offer(const void* address, std::uint64_t nodes);
+  // one) a read copy before it asks, unless it has one, or the page is not here or under way. None
+  // of another node's page, of one that other nodes have written since the last call, who would
+  // rather own it, and with `if_asked` of one that none has asked for. Does not wait. Any thread;
+  // not on a stack in that page.
+  Offer offer(const void* address, std::uint64_t nodes, bool if_asked = false);
   // On a node that was offered pages: drops those of the 32 from that of `first` on (bit i of
   // `mask`: the i-th) that the program has not asked for since. Which of them; their home must be
   // told by take_back() before it offers one of these to this node again. Any thread.

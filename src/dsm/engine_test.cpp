@@ -190,8 +190,8 @@ TEST_P(EngineTest, AnOfferedPageIsReadAndWrittenAgainWithoutAFault) {
   for (Bytes round = 1; round <= 20; ++round) {
     Counter* const word = cluster.at<Counter>(0, 0, 5 * kPageSize + 16);
     *word = round;
-    EXPECT_EQ(home.offer(word, others), others);
-    EXPECT_EQ(home.offer(word, others), 0U) << "they have it";
+    EXPECT_EQ(home.offer(word, others).sent, others);
+    EXPECT_EQ(home.offer(word, others).sent, 0U) << "they have it";
     for (std::uint32_t node = 1; node < nodes(); ++node) {
       Engine& engine = cluster.engine(node);
       while (engine.statistics().pages_in < round) engine.poll();
@@ -209,6 +209,21 @@ TEST_P(EngineTest, AnOfferedPageIsReadAndWrittenAgainWithoutAFault) {
   }
 }
 
+TEST_P(EngineTest, APageIsOfferedToWhoAsksForIt) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  Engine& home = cluster.engine(0);
+  Counter* const word = cluster.at<Counter>(0, 0);
+  *word = 1;
+  EXPECT_EQ(home.offer(word, 2, true).sent, 0U) << "nobody has asked";
+  EXPECT_EQ(*cluster.at<Counter>(1, 0), 1U);
+  *word = 2;
+  const Engine::Offer offer = home.offer(word, 2, true);
+  EXPECT_TRUE(offer.asked);
+  EXPECT_EQ(offer.sent, 2U);
+  EXPECT_FALSE(home.offer(word, 2, true).asked);
+}
+
 // Copies that the home takes away, that are written, or that nobody gives back are like any other.
 TEST_P(EngineTest, AnOfferedPageMayBeUsedInAnyWay) {
   if (nodes() == 1) return;
@@ -218,7 +233,7 @@ TEST_P(EngineTest, AnOfferedPageMayBeUsedInAnyWay) {
   Counter* const here = cluster.at<Counter>(0, 0);
   Counter* const there = cluster.at<Counter>(1, 0);
   const auto offered = [&](Bytes pages) {
-    EXPECT_EQ(home.offer(here, 2), 2U);
+    EXPECT_EQ(home.offer(here, 2).sent, 2U);
     while (other.statistics().pages_in < pages) std::this_thread::yield();
   };
   *here = 1;
@@ -231,7 +246,7 @@ TEST_P(EngineTest, AnOfferedPageMayBeUsedInAnyWay) {
   EXPECT_EQ(other.give_back(there, 1), 0U);
   EXPECT_EQ(*here, 4U);
   *here = 5;
-  EXPECT_EQ(home.offer(here, 2), 0U) << "it was written there";
+  EXPECT_EQ(home.offer(here, 2).sent, 0U) << "it was written there";
   offered(4);
   EXPECT_EQ(*there, 5U);
   EXPECT_EQ(other.give_back(there, 1), 1U);
@@ -240,7 +255,7 @@ TEST_P(EngineTest, AnOfferedPageMayBeUsedInAnyWay) {
   home.take_back(NodeId{1}, here, 1);  // late: it says nothing of the copy that is there now
   *here = 7;
   EXPECT_EQ(*there, 7U);
-  EXPECT_EQ(home.offer(&home, 2), 0U) << "not managed memory";
+  EXPECT_EQ(home.offer(&home, 2).sent, 0U) << "not managed memory";
   EXPECT_EQ(other.give_back(&home, 1), 0U);
 }
 

@@ -91,11 +91,12 @@ class Services {
 
   // The node's pages that other nodes read first in a region that begins (argument_pages.hpp).
   // offer: gives each of `nodes` (a bit for each) a copy of the page at `page`, unless it has one;
-  // to which of them. give_back, there: drops those of the window that were not used for more;
-  // which. take_back: what `from` has given back. Any thread; none blocks.
-  virtual std::uint64_t offer(std::uint64_t page, std::uint64_t nodes) {
-    (void)page, (void)nodes;
-    return 0;
+  // with `if_asked` only where a node has asked for it since the last call. give_back, there: drops
+  // those of the window that were not used for more; which. take_back: what `from` has given back.
+  // Any thread; none blocks.
+  virtual PageOffer offer(std::uint64_t page, std::uint64_t nodes, bool if_asked) {
+    (void)page, (void)nodes, (void)if_asked;
+    return {};
   }
   virtual std::uint32_t give_back(const PageWindow& window) {
     (void)window;

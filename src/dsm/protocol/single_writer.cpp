@@ -400,6 +400,7 @@ class HomeStep {
     entry_.offered &= ~bit(from);
     AMASIA_CHECK(shared() || entry_.owner(home_) != from, "the owner asks for its page");
     AMASIA_CHECK(upgrade || !has_copy(from), "a sharer asks for a copy");
+    if (from != home_ && !upgrade) entry_.asked_elsewhere = 1;
     waiting |= bit(from);
     serve_waiting();
   }
@@ -615,7 +616,8 @@ bool is_valid(const DirectoryEntry& entry, NodeId home, std::uint32_t node_count
   const std::uint64_t offerable = (entry.sharers & bit(home)) != 0 ? entry.sharers : 0;
   if ((entry.offered & ~(offerable & ~bit(home) & ~bit(entry.owner(home)))) != 0) return false;
   if (entry.owner_code == home.value + 1) return false;  // the home is written as 0
-  if (entry.requester_id >= node_count || entry.busy > 3 || entry.owned_elsewhere > 1) {
+  if (entry.requester_id >= node_count || entry.busy > 3 || entry.owned_elsewhere > 1 ||
+      entry.asked_elsewhere > 1) {
     return false;
   }
   if ((entry.waiting_readers & entry.waiting_writers) != 0) return false;

@@ -241,10 +241,11 @@ struct DirectoryEntry {
   std::uint8_t busy = 0;        // 0: idle; waits for 1: kDowngraded, 2: acks, 3: an eviction's ack
   std::uint8_t requester_id = 0;  // 0 while idle
   std::uint8_t last_served = 0;   // node; waiting nodes are served in turn from the next one on
-  // 1: another node than the home has owned the page since the caller has cleared this, which no
-  // step reads: who writes a page has no use for an offer.
+  // 1: another node than the home has owned the page, or asked for a copy, since the caller has
+  // cleared this, which no step reads. Only who reads a page has use for an offer.
   std::uint8_t owned_elsewhere = 0;
-  std::array<std::uint8_t, 3> reserved{};
+  std::uint8_t asked_elsewhere = 0;
+  std::array<std::uint8_t, 2> reserved{};
 
   bool idle() const { return busy == 0; }
   NodeId requester() const { return NodeId{requester_id}; }  // of a busy entry

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -481,8 +482,9 @@ void NodeProcess::note_pause() {
 
 void NodeProcess::enter_place(std::uint64_t place) { engine_->enter_place(place); }
 
-std::uint64_t NodeProcess::offer(std::uint64_t page, std::uint64_t nodes) {
-  return engine_->offer(reinterpret_cast<const void*>(page), nodes);
+PageOffer NodeProcess::offer(std::uint64_t page, std::uint64_t nodes, bool if_asked) {
+  const auto offer = engine_->offer(reinterpret_cast<const void*>(page), nodes, if_asked);
+  return {static_cast<std::uint32_t>(std::popcount(offer.sent)), offer.asked};
 }
 
 std::uint32_t NodeProcess::give_back(const PageWindow& window) {

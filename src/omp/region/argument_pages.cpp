@@ -29,36 +29,37 @@ ArgumentPages::Page& ArgumentPages::entry(std::uint64_t page) {
   return made;
 }
 
-bool ArgumentPages::may_offer(std::uint64_t page) {
+// All copies of the last region.
+bool ArgumentPages::has_come_back(Page& page) {
+  const std::uint32_t sent = std::exchange(page.sent, 0);
+  const bool all = std::exchange(page.given_back, 0) >= sent;
+  if (sent > 0 && all) page.doublings = 0;
+  return all;
+}
+
+ArgumentPages::Way ArgumentPages::next(std::uint64_t page) {
   Page& known = entry(page);
   if (known.left_out > 0) {
     --known.left_out;
-    return false;
+    return Way::kNone;
   }
-  const bool all_came_back = known.given_back >= known.offered;
-  if (known.offered > 0 && all_came_back) known.doublings = 0;
-  known.given_back = 0;
-  const std::uint32_t offered = std::exchange(known.offered, 0);
-  if (offered == 0 || all_came_back) return true;
-  known.left_out = (kLeftOut << known.doublings) - 1;
-  known.doublings = std::min(known.doublings + 1, kMostDoublings);
-  return false;
+  if (!has_come_back(known)) {
+    known.left_out = (kLeftOut << known.doublings) - 1;
+    known.doublings = std::min(known.doublings + 1, kMostDoublings);
+    return Way::kNone;
+  }
+  if (!known.is_offered || known.is_probed) return Way::kIfAsked;
+  known.is_probed = ++known.regions % kRelearn == 0;
+  return known.is_probed ? Way::kLook : Way::kOffer;
 }
 
-bool ArgumentPages::note_offer(std::uint64_t page, std::uint32_t nodes) {
+bool ArgumentPages::note(std::uint64_t page, const PageOffer& offer) {
   Page& known = entry(page);
-  const bool is_new = !known.returns && known.regions == 0;
-  ++known.regions;
-  if (known.returns && known.regions >= kRelearn) {
-    known.returns = false;
-  } else if (!known.returns && !is_new && nodes > 0) {
-    known.returns = true;
-    known.regions = 0;
-  }
-  known.in_vain = nodes == 0 ? known.in_vain + 1 : 0;
+  if (std::exchange(known.is_probed, false) || !known.is_offered) known.is_offered = offer.asked;
+  known.in_vain = offer.nodes == 0 ? known.in_vain + 1 : 0;
   if (known.in_vain >= kInVain) known.left_out = kLeftOut - 1;
-  known.offered = known.returns ? nodes : 0;
-  return known.returns;
+  known.sent = offer.nodes;
+  return offer.nodes > 0;
 }
 
 void ArgumentPages::note_given_back(std::uint64_t page) { ++entry(page).given_back; }

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <utility>
 #include <vector>
 
 #include "base/base.hpp"
@@ -30,67 +31,82 @@ TEST(ArgumentPages, AreThoseAboveTheForkingThreadsFrame) {
   EXPECT_EQ(ArgumentPages::window_of({}, at(low)).mask, 0U);
 }
 
-// One region: `needed` nodes have no copy of the page. Whether it is to be given back.
-bool region(ArgumentPages& pages, std::uint32_t needed, std::uint32_t given_back) {
-  if (!pages.may_offer(kPage)) return false;
-  const bool returns = pages.note_offer(kPage, needed);
-  for (std::uint32_t i = 0; returns && i < given_back; ++i) pages.note_given_back(kPage);
-  return returns;
-}
-
-TEST(ArgumentPages, StayWhereNobodyWritesThem) {
+// A page that two nodes read in each region, if `read`, and the origin writes in between.
+struct Program {
   ArgumentPages pages;
-  EXPECT_FALSE(region(pages, 2, 0));
-  for (int i = 0; i < 200; ++i) EXPECT_FALSE(region(pages, 0, 0));
-}
+  bool read = true;
+  std::uint32_t given_back = 2;
+  bool asked = false;  // since the last look
+  int offers = 0, looks = 0;
 
-TEST(ArgumentPages, AreLookedAtSeldomWhereNobodyNeedsThem) {
-  ArgumentPages pages;
-  int looks = 0;
-  for (int i = 0; i < 800; ++i) {
-    if (!pages.may_offer(kPage)) continue;
-    ++looks;
-    pages.note_offer(kPage, 0);
+  // Whether nodes have to wait for the page.
+  bool region() {
+    const ArgumentPages::Way way = pages.next(kPage);
+    bool sent = false;
+    if (way != ArgumentPages::Way::kNone) {
+      ++looks;
+      const bool had_asked = std::exchange(asked, false);
+      const bool offers_now = way == ArgumentPages::Way::kOffer ||
+                              (way == ArgumentPages::Way::kIfAsked && had_asked);
+      if (way != ArgumentPages::Way::kLook) {
+        sent = pages.note(kPage, {offers_now ? 2U : 0U, had_asked});
+        EXPECT_EQ(sent, offers_now);
+      }
+    }
+    offers += sent ? 1 : 0;
+    for (std::uint32_t i = 0; sent && i < given_back; ++i) pages.note_given_back(kPage);
+    if (!read || sent) return false;
+    asked = true;
+    return true;
   }
-  EXPECT_NEAR(looks, 100, 5);
+};
+
+TEST(ArgumentPages, AreOfferedToWhoReadsThem) {
+  Program program;
+  EXPECT_TRUE(program.region());
+  int waits = 0;
+  for (int i = 0; i < 640; ++i) waits += program.region() ? 1 : 0;
+  EXPECT_NEAR(waits, 640 / static_cast<int>(ArgumentPages::kRelearn), 1) << "to see who asks";
 }
 
-TEST(ArgumentPages, ReturnWhereTheyAreWrittenInBetween) {
-  ArgumentPages pages;
-  EXPECT_FALSE(region(pages, 2, 0));
-  for (std::uint32_t i = 1; i < ArgumentPages::kRelearn; ++i) EXPECT_TRUE(region(pages, 2, 2)) << i;
-  EXPECT_TRUE(region(pages, 2, 2));
-  EXPECT_FALSE(region(pages, 2, 2)) << "tried as lasting";
-  EXPECT_TRUE(region(pages, 2, 2)) << "in vain";
+TEST(ArgumentPages, AreLookedAtSeldomWhereNobodyReadsThem) {
+  Program program{.read = false};
+  for (int i = 0; i < 800; ++i) program.region();
+  EXPECT_EQ(program.offers, 0);
+  EXPECT_NEAR(program.looks, 100, 5);
+}
+
+TEST(ArgumentPages, AreNotOfferedAnyMoreOnceNobodyReadsThem) {
+  Program program;
+  for (int i = 0; i < 10; ++i) program.region();
+  program.read = false;
+  for (int i = 0; i < 80; ++i) program.region();
+  program.offers = 0;
+  for (int i = 0; i < 800; ++i) program.region();
+  EXPECT_EQ(program.offers, 0);
+  program.read = true;
+  int waits = 0;
+  for (int i = 0; i < 100; ++i) waits += program.region() ? 1 : 0;
+  EXPECT_LE(waits, 12) << "seen when it is looked at";
 }
 
 TEST(ArgumentPages, AreLeftOutMoreAndMoreOftenWhereTheyDoNotComeBack) {
-  ArgumentPages pages;
-  EXPECT_FALSE(region(pages, 2, 0));
-  int offers = 0;
-  for (int i = 0; i < 1000; ++i) {
-    if (!pages.may_offer(kPage)) continue;
-    ++offers;
-    if (pages.note_offer(kPage, 2)) pages.note_given_back(kPage);  // by one of the two
-  }
-  EXPECT_LT(offers, 40);
-  EXPECT_GT(offers, 5);
-}
-
-TEST(ArgumentPages, ThatComeBackAgainAreForgiven) {
-  ArgumentPages pages;
-  region(pages, 1, 0);
-  for (int i = 0; i < 100; ++i) region(pages, 1, 0);
-  int returned = 0;
-  for (int i = 0; i < 200; ++i) returned += region(pages, 1, 1) ? 1 : 0;
-  EXPECT_GT(returned, 120);
+  Program program{.given_back = 1};
+  for (int i = 0; i < 1000; ++i) program.region();
+  EXPECT_LT(program.offers, 20);
+  EXPECT_GT(program.offers, 5);
+  program.given_back = 2;
+  program.offers = 0;
+  for (int i = 0; i < 1000; ++i) program.region();
+  EXPECT_GT(program.offers, 600) << "those that come back again are forgiven";
 }
 
 TEST(ArgumentPages, ManyPagesMakeRoomForEachOther) {
   ArgumentPages pages;
   for (std::uint64_t i = 0; i < 100; ++i) {
-    EXPECT_TRUE(pages.may_offer(kPage + i * base::kPageSize));
-    EXPECT_FALSE(pages.note_offer(kPage + i * base::kPageSize, 1));
+    const std::uint64_t page = kPage + i * base::kPageSize;
+    EXPECT_EQ(pages.next(page), ArgumentPages::Way::kIfAsked);
+    EXPECT_TRUE(pages.note(page, {1, true}));
   }
 }
 

@@ -142,12 +142,15 @@ PageWindow Node::offer_arguments(const RegionRequest& request, const RegionPlan&
   for (std::uint32_t rest = window.mask; rest != 0; rest &= rest - 1) {
     const auto index = static_cast<std::uint64_t>(std::countr_zero(rest));
     const std::uint64_t page = window.first + index * base::kPageSize;
-    bool returns = false;
-    if (argument_pages_.may_offer(page)) {
-      const std::uint64_t sent = services_.offer(page, others);
-      returns = argument_pages_.note_offer(page, static_cast<std::uint32_t>(std::popcount(sent)));
+    bool sent = false;
+    const ArgumentPages::Way way = argument_pages_.next(page);
+    if (way != ArgumentPages::Way::kNone) {
+      const bool looks = way == ArgumentPages::Way::kLook;
+      const PageOffer offer =
+          services_.offer(page, looks ? 0 : others, way == ArgumentPages::Way::kIfAsked);
+      if (!looks) sent = argument_pages_.note(page, offer);
     }
-    if (!returns) window.mask &= ~(rest & -rest);
+    if (!sent) window.mask &= ~(rest & -rest);
   }
   return window;
 }
