@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# The long explorations of the single-writer protocol: about two minutes and 4 GiB. The last two
+# The long explorations of the single-writer protocol: about three minutes and 4 GiB. Three of them
 # stop at 8 million states.
 # usage: tests/model/explore.sh [path to dsm_test]
 set -eu
