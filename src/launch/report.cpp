@@ -33,11 +33,10 @@ os::Descriptor create(const std::string& path) {
 
 // What is written to and not replaced: /dev/null, a pipe, a link such as /dev/stdout, which may
 // lead to a file that has text already.
-os::Descriptor open_special(const std::string& path) {
+bool is_written_through(const std::string& path) {
   struct stat there;
-  const bool special = ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) &&
-                       !S_ISDIR(there.st_mode);
-  return os::Descriptor(special ? ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC) : -1);
+  return ::lstat(path.c_str(), &there) == 0 && !S_ISREG(there.st_mode) &&
+         !S_ISDIR(there.st_mode) && ::access(path.c_str(), W_OK) == 0;
 }
 
 }  // namespace
@@ -45,11 +44,13 @@ os::Descriptor open_special(const std::string& path) {
 Status write_statistics(const std::string& destination, const base::JobStatistics& job) {
   if (destination.empty()) return base::ok();
   if (destination == "-") return write_all(STDERR_FILENO, to_table(job), "standard error");
-  if (os::Descriptor special = open_special(destination); special.valid()) {
-    return write_all(special.get(), to_json(job), "'" + destination + "'");
+  const std::string quoted = "'" + destination + "'";
+  if (is_written_through(destination)) {
+    os::Descriptor file(::open(destination.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+    if (!file.valid()) return base::errno_error(errno, "cannot write the statistics to " + quoted);
+    return write_all(file.get(), to_json(job), quoted);
   }
   const std::string partial = partial_of(destination);
-  const std::string quoted = "'" + destination + "'";
   os::Descriptor file = create(partial);
   if (!file.valid()) return base::errno_error(errno, "cannot write the statistics to " + quoted);
   Status written = write_all(file.get(), to_json(job), quoted);
@@ -63,8 +64,9 @@ Status write_statistics(const std::string& destination, const base::JobStatistic
 Status check_statistics_destination(const std::string& destination) {
   if (destination.empty() || destination == "-") return base::ok();
   const std::string what = "--stats: cannot write to '" + destination + "'";
+  // Not opened: a pipe would wait for its reader, which would see an end.
+  if (is_written_through(destination)) return base::ok();
   struct stat there;
-  if (open_special(destination).valid()) return base::ok();
   // rename() replaces any file but a folder.
   if (::stat(destination.c_str(), &there) == 0 && S_ISDIR(there.st_mode)) {
     return base::errno_error(EISDIR, what);

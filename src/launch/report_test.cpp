@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launch/report.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -51,6 +54,19 @@ TEST_F(StatisticsDestination, ADeviceIsWrittenToAndStays) {
   EXPECT_TRUE(write_statistics(device.string(), {}).ok());
   EXPECT_TRUE(fs::is_symlink(device));
   EXPECT_TRUE(fs::is_character_file(device));
+}
+
+TEST_F(StatisticsDestination, APipeIsNotWaitedForBeforeTheProgramRuns) {
+  const fs::path pipe = folder_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(check_statistics_destination(pipe.string()).ok());  // though nobody reads it
+  const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  EXPECT_TRUE(write_statistics(pipe.string(), {}).ok());
+  char text[16];
+  EXPECT_GT(::read(reader, text, sizeof text), 0);
+  ::close(reader);
+  EXPECT_TRUE(fs::is_fifo(pipe));
 }
 
 TEST_F(StatisticsDestination, WhatCannotBeWrittenIsNamed) {
