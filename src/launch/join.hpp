@@ -36,8 +36,8 @@ class Membership {
   std::span<std::byte> common_memory() { return board_.common(); }
 
   // This node is connected and alike: ends the start-up time limit for it. Any thread, once.
-  // `outputs`: none, or the reading ends of the pipes that are its standard output and error: the
-  // launcher reads what is left there once the node has been lost.
+  // `outputs`: none, or for its standard output, then error, a file with the line that has begun
+  // and a pipe with what is behind it: the launcher reads them once the node has been lost.
   void ready(std::span<const int> outputs = {}) noexcept;
   // Tells the launcher why this node cannot take part: it prints the sentence, with the node's
   // number, and ends the job with exit code 2. The caller then leaves with _exit(2). Any thread.

@@ -223,9 +223,10 @@ void Supervisor::write_last_words() {
   if (!session_) return;
   for (LocalNode& node : session_->nodes()) {
     if (!node.ended) continue;
-    for (std::size_t i = 0; i < node.outputs.size() && i < 2; ++i) {
-      const int to = program_outputs_.size() == 2 ? program_outputs_[i].get()
-                                                  : (i == 0 ? STDOUT_FILENO : STDERR_FILENO);
+    for (std::size_t i = 0; i < node.outputs.size() && i < 4; ++i) {
+      const std::size_t stream = i / 2;
+      const int to = program_outputs_.size() == 2 ? program_outputs_[stream].get()
+                                                  : (stream == 0 ? STDOUT_FILENO : STDERR_FILENO);
       os::pass_on(node.outputs[i].get(), to);
     }
     node.outputs.clear();

@@ -2,7 +2,7 @@
 /* A region in which the last thread says that it is there and then does what the first argument
    says, while all others wait for it:
    stay: nothing more; lock: the same, and has the lock that they want; crash: touches nothing;
-   talk: the same, having just written much;
+   talk: the same, having just written much; begin: the same, having written a part of a line;
    abort: aborts; assert: says so and aborts; raise: sends itself SIGTERM;
    kill: SIGKILL; exit, quick, _exit: ends with 7; leave: lets the first thread call _exit(5);
    busy: computes, and lets the first thread call exit(5); start: tries to start programs in several
@@ -43,6 +43,7 @@ int main(int count, char** values) {
   const int locks = strcmp(what, "lock") == 0;
   const int crashes = strcmp(what, "crash") == 0;
   const int talks = strcmp(what, "talk") == 0;
+  const int begins = strcmp(what, "begin") == 0;
   const int busy = strcmp(what, "busy") == 0;
   int there = 0;
   omp_lock_t lock;
@@ -56,7 +57,12 @@ int main(int count, char** values) {
         fprintf(i % 2 == 0 ? stdout : stderr, "line %d\n", i);
         fflush(stdout);
       }
-      if (crashes || talks) *(volatile int*)0 = 1;
+      for (int i = 0; begins && i < 2; i++) {
+        fputs(i == 0 ? "half" : " a line", stdout);
+        fflush(stdout);
+        usleep(200000);
+      }
+      if (crashes || talks || begins) *(volatile int*)0 = 1;
       if (strcmp(what, "abort") == 0) abort();
       if (strcmp(what, "assert") == 0) assert(!"so it is");
       if (strcmp(what, "raise") == 0) raise(SIGTERM);

@@ -78,6 +78,11 @@ class Regions(LaunchTest):
                 self.assertEqual(found, [f"line {i}" for i in range(first, 2000, 2)])
             self.assert_nothing_left()
 
+    def test_a_line_that_a_lost_node_had_begun_is_whole(self):
+        result = self.run_region("begin")
+        self.assertEqual(result.code, -signal.SIGSEGV, result)
+        self.assertEqual(result.out.removeprefix("in a region\n"), "half a line")
+
     def test_a_program_that_another_node_may_not_start_is_refused_with_a_sentence(self):
         def told(text):
             return [line for line in text.splitlines() if line != "in a region"]

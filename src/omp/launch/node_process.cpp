@@ -90,8 +90,8 @@ Result<std::unique_ptr<NodeProcess>> NodeProcess::start(Process& owner) {
   node->brief_calibration_->begin_to_answer();
   if (node->origin_) node->find_calibration();
   owner.objects.settle();
-  std::array<int, kStreams> outputs{};
-  if (node->source_ != nullptr) outputs = node->source_->reading_ends();
+  std::array<int, 2 * kStreams> outputs{};
+  if (node->source_ != nullptr) outputs = node->source_->last_words();
   owner.membership->ready(node->source_ != nullptr ? std::span<const int>(outputs)
                                                    : std::span<const int>());
   return node;

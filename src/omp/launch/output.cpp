@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio_ext.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,20 +24,15 @@ std::size_t bytes_waiting(int descriptor) {
 
 }  // namespace
 
-std::string LineAssembler::add(NodeId source, Stream stream, std::string_view bytes) {
-  std::string& rest = rest_[source.value][static_cast<std::size_t>(stream)];
+std::string LineAssembler::add(std::string_view bytes) {
   const auto newline = bytes.rfind('\n');
   if (newline == std::string_view::npos) {
-    rest += bytes;
-    return rest.size() > kLongestLine ? take_rest(source, stream) : std::string();
+    rest_ += bytes;
+    return rest_.size() > kLongestLine ? take_rest() : std::string();
   }
-  std::string lines = std::exchange(rest, std::string(bytes.substr(newline + 1)));
+  std::string lines = std::exchange(rest_, std::string(bytes.substr(newline + 1)));
   lines += bytes.substr(0, newline + 1);
   return lines;
-}
-
-std::string LineAssembler::take_rest(NodeId source, Stream stream) {
-  return std::exchange(rest_[source.value][static_cast<std::size_t>(stream)], {});
 }
 
 OutputSource::OutputSource(fabric::Fabric& fabric, os::Descriptor log)
@@ -53,6 +49,10 @@ Result<std::unique_ptr<OutputSource>> OutputSource::redirect(fabric::Fabric& fab
     if (!pipe.ok()) return pipe.error();
     const int target = stream == 0 ? STDOUT_FILENO : STDERR_FILENO;
     source->pipes_[stream] = std::move(pipe.value().first);
+    source->rests_[stream] = os::Descriptor(memfd_create("amasia output", MFD_CLOEXEC));
+    if (!source->rests_[stream].valid()) {
+      return base::errno_error(errno, "cannot make a file for the standard streams");
+    }
     fcntl(source->pipes_[stream].get(), F_SETFL, O_NONBLOCK);
     if (dup2(pipe.value().second.get(), target) != target) {
       return base::errno_error(errno, "cannot redirect the standard streams");
@@ -102,12 +102,24 @@ bool OutputSource::flush_pipes() {
   os::MutexLock lock(mutex_);
   for (std::size_t stream = 0; stream < kStreams; ++stream) {
     drain_locked(stream);
-    if (!line_begun_[stream]) continue;
-    line_begun_[stream] = false;
-    fabric_.send(base::kOrigin, kOutputFlush,
-                 fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}));
+    if (lines_[stream].rest().empty()) continue;
+    send_lines(stream, lines_[stream].take_rest());
+    keep_rest(stream);
   }
   return has_sent_.exchange(false, std::memory_order_relaxed);
+}
+
+void OutputSource::send_lines(std::size_t stream, std::string_view text) {
+  fabric_.send(base::kOrigin, kOutput, fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}),
+               std::as_bytes(std::span(text)));
+}
+
+// The file's size is the length of the rest. Nothing to be done where it cannot be written.
+void OutputSource::keep_rest(std::size_t stream) {
+  const std::string_view rest = lines_[stream].rest();
+  const int file = rests_[stream].get();
+  if (ftruncate(file, static_cast<off_t>(rest.size())) != 0) return;
+  static_cast<void>(pwrite(file, rest.data(), rest.size(), 0) == 0);
 }
 
 bool OutputSource::has_buffered() const { return __fpending(standard_) != 0; }
@@ -158,10 +170,11 @@ void OutputSource::drain_locked(std::size_t stream) {
   while (waiting > 0) {
     const ssize_t got = read(pipe, buffer_.data(), std::min(waiting, buffer_.size()));
     if (got <= 0) return;
-    const std::span<const std::byte> bytes(buffer_.data(), static_cast<std::size_t>(got));
-    fabric_.send(base::kOrigin, kOutput, fabric::bytes_of(OutputHead{static_cast<Stream>(stream)}),
-                 bytes);
-    line_begun_[stream] = bytes.back() != std::byte{'\n'};
+    const std::string_view bytes(buffer_.data(), static_cast<std::size_t>(got));
+    const bool had_rest = !lines_[stream].rest().empty();
+    const std::string lines = lines_[stream].add(bytes);
+    if (!lines.empty()) send_lines(stream, lines);
+    if (had_rest || !lines_[stream].rest().empty()) keep_rest(stream);
     waiting -= bytes.size();
   }
 }
@@ -228,12 +241,8 @@ void OutputSink::answer(const Chunk& chunk) {
 
 void OutputSink::write_chunk(const Chunk& chunk) {
   if (chunk.type == kOutputAsk) return answer(chunk);
-  const bool flush = chunk.type == kOutputFlush;
-  const std::string text = flush ? lines_.take_rest(chunk.source, chunk.stream)
-                                 : lines_.add(chunk.source, chunk.stream, chunk.bytes);
-  if (text.empty()) return;
   std::FILE* const stream = chunk.stream == Stream::kStandard ? stdout : stderr;
-  std::fwrite(text.data(), 1, text.size(), stream);
+  std::fwrite(chunk.bytes.data(), 1, chunk.bytes.size(), stream);
   // What writes past this stream (Fortran, write(2)) comes after what arrived before.
   std::fflush(stream);
 }
@@ -268,14 +277,6 @@ void OutputSink::finish() {
   arrived_.fetch_add(1, std::memory_order_release);  // no chunk: only wakes
   os::futex_wake(arrived_, 1);
   thread_.join();
-  for (std::uint16_t node = 0; node < base::kMaxNodes; ++node) {
-    for (const Stream stream : {Stream::kStandard, Stream::kError}) {
-      const std::string rest = lines_.take_rest(NodeId{node}, stream);
-      if (!rest.empty()) {
-        std::fwrite(rest.data(), 1, rest.size(), stream == Stream::kStandard ? stdout : stderr);
-      }
-    }
-  }
 }
 
 }  // namespace amasia::omp

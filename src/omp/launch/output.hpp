@@ -2,9 +2,9 @@
 // Standard output and error of the nodes that have none of their own.
 //
 // On a node other than the origin both are pipes. What the program writes is read from them by a
-// thread of the runtime, or by a thread that flushes, and sent to the origin, where one thread puts
-// it together to whole lines and writes those with fwrite to its own streams, after what the
-// program on the origin has printed so far.
+// thread of the runtime, or by a thread that flushes, and sent to the origin as whole lines. There
+// one thread writes them with fwrite to its own streams, after what the program on the origin has
+// printed so far. A line that has begun waits at its node, in a file that outlives the node.
 #pragma once
 
 #include <array>
@@ -14,7 +14,9 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/base.hpp"
@@ -23,19 +25,17 @@
 
 namespace amasia::omp {
 
-// kOutput: from a node to the origin; head OutputHead, payload the bytes written.
-// kOutputFlush: the same without payload: a line that has begun is to be written as it is.
+// kOutput: from a node to the origin; head OutputHead, payload the bytes to write.
 inline constexpr fabric::MessageType kOutputFirst = 0x310, kOutputLast = 0x31f;
 inline constexpr fabric::MessageType kOutput = 0x310;
-inline constexpr fabric::MessageType kOutputFlush = 0x311;
 // kOutputAsk: from a node to the origin, OutputMark: is all that came before written?
 // kOutputWritten: the answer, the same mark, when it is.
-inline constexpr fabric::MessageType kOutputAsk = 0x312;
-inline constexpr fabric::MessageType kOutputWritten = 0x313;
+inline constexpr fabric::MessageType kOutputAsk = 0x311;
+inline constexpr fabric::MessageType kOutputWritten = 0x312;
 // kOutputWanted: from the origin, where the program ends in a region: flush what is in buffers.
 // kOutputGiven: the answer, behind all that was written.
-inline constexpr fabric::MessageType kOutputWanted = 0x314;
-inline constexpr fabric::MessageType kOutputGiven = 0x315;
+inline constexpr fabric::MessageType kOutputWanted = 0x313;
+inline constexpr fabric::MessageType kOutputGiven = 0x314;
 
 enum class Stream : std::uint32_t { kStandard = 0, kError = 1 };
 inline constexpr std::size_t kStreams = 2;
@@ -50,18 +50,19 @@ struct OutputMark {
   std::uint32_t unused = 0;
 };
 
-// Bytes of several sources and two streams, as whole lines. Pure.
+// Bytes of one stream, as whole lines. Pure.
 class LineAssembler {
  public:
   static constexpr std::size_t kLongestLine = 1 << 20;  // a longer one is cut into pieces
 
-  // What can be written now that `bytes` came: whole lines, in order of arrival.
-  std::string add(NodeId source, Stream stream, std::string_view bytes);
-  // What a source has begun and not ended.
-  std::string take_rest(NodeId source, Stream stream);
+  // What can be sent now that `bytes` came: whole lines.
+  std::string add(std::string_view bytes);
+  // What has begun and not ended.
+  std::string_view rest() const { return rest_; }
+  std::string take_rest() { return std::exchange(rest_, {}); }
 
  private:
-  std::array<std::array<std::string, kStreams>, base::kMaxNodes> rest_;
+  std::string rest_;
 };
 
 // On nodes other than the origin.
@@ -89,8 +90,11 @@ class OutputSource final : public fabric::Handler {
 
   void on_message(const fabric::Incoming& message) override;
 
-  // Of the two pipes: whoever has copies can read what is left once this process is dead.
-  std::array<int, kStreams> reading_ends() const { return {pipes_[0].get(), pipes_[1].get()}; }
+  // Whoever has copies can read from them what is left once this process is dead: for each stream
+  // the line that has begun, and what is in the pipe behind it.
+  std::array<int, 2 * kStreams> last_words() const {
+    return {rests_[0].get(), pipes_[0].get(), rests_[1].get(), pipes_[1].get()};
+  }
 
   // A descriptor of the original standard error.
   int log_descriptor() const { return log_.get(); }
@@ -101,6 +105,8 @@ class OutputSource final : public fabric::Handler {
   void drain();
   void drain_locked(std::size_t stream);
   bool flush_pipes();
+  void send_lines(std::size_t stream, std::string_view text);
+  void keep_rest(std::size_t stream);
   void give();
 
   fabric::Fabric& fabric_;
@@ -109,15 +115,16 @@ class OutputSource final : public fabric::Handler {
   std::FILE* const standard_;
   os::Descriptor log_;
   std::array<os::Descriptor, kStreams> pipes_;  // the reading ends
+  std::array<os::Descriptor, kStreams> rests_;  // files with the rest of lines_, offset 0
   os::Descriptor both_pipes_;                   // joined
   os::Wakeup stop_;
   // Guards reading and sending, so that bytes are sent in the order in which they were read. Held
   // in runtime sections only.
   os::Mutex mutex_;
-  std::array<bool, kStreams> line_begun_{};  // under mutex_: the last byte sent was not a newline
+  std::array<LineAssembler, kStreams> lines_;  // under mutex_
   // Since the last flush; changes under mutex_. A line that was begun and not flushed counts.
   std::atomic<bool> has_sent_{false};
-  std::vector<std::byte> buffer_;  // under mutex_
+  std::vector<char> buffer_;  // under mutex_
   std::uint32_t asked_ = 0;        // under mutex_: the last kOutputAsk
   // The last one that was answered. Release by the handler, acquire by who waits.
   std::atomic<std::uint32_t> answered_{0};
@@ -136,7 +143,7 @@ class OutputSink final : public fabric::Handler {
   // Asks all other nodes for what is in their streams' buffers; returns when they have sent it, or
   // the time is over: a thread there may hold the stream. Runtime section, once.
   void collect(Nanos timeout);
-  // The same for the last time: writes begun lines as they are and ends the thread.
+  // The same as wait_written(), and ends the thread.
   void finish();
 
   void on_message(const fabric::Incoming& message) override;
@@ -154,7 +161,6 @@ class OutputSink final : public fabric::Handler {
   void answer(const Chunk& chunk);
 
   fabric::Fabric& fabric_;
-  LineAssembler lines_;
   os::Mutex mutex_;  // taken by the handler; held only while queue_ is touched
   std::deque<Chunk> queue_ AMASIA_GUARDED_BY(mutex_);
   // Chunks that arrived and that were written. Release by who adds, acquire by who compares.

@@ -4,35 +4,31 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstring>
+#include <string>
 #include <thread>
 
 namespace amasia::omp {
 namespace {
 
-constexpr NodeId kOne{1}, kTwo{2};
+constexpr NodeId kOne{1};
 
-TEST(LineAssembler, WritesWholeLinesOnly) {
+TEST(LineAssembler, GivesWholeLinesOnly) {
   LineAssembler lines;
-  EXPECT_EQ(lines.add(kOne, Stream::kStandard, "half"), "");
-  EXPECT_EQ(lines.add(kTwo, Stream::kStandard, "a line\n"), "a line\n");
-  EXPECT_EQ(lines.add(kOne, Stream::kStandard, " and half\nrest"), "half and half\n");
-  EXPECT_EQ(lines.take_rest(kOne, Stream::kStandard), "rest");
-  EXPECT_EQ(lines.take_rest(kOne, Stream::kStandard), "");
-}
-
-TEST(LineAssembler, KeepsStreamsApart) {
-  LineAssembler lines;
-  EXPECT_EQ(lines.add(kOne, Stream::kStandard, "out"), "");
-  EXPECT_EQ(lines.add(kOne, Stream::kError, "error\n"), "error\n");
-  EXPECT_EQ(lines.add(kOne, Stream::kStandard, "\n"), "out\n");
+  EXPECT_EQ(lines.add("half"), "");
+  EXPECT_EQ(lines.rest(), "half");
+  EXPECT_EQ(lines.add(" and half\nrest"), "half and half\n");
+  EXPECT_EQ(lines.take_rest(), "rest");
+  EXPECT_EQ(lines.take_rest(), "");
+  EXPECT_EQ(lines.add("\n"), "\n");
 }
 
 TEST(LineAssembler, CutsLinesWithoutEnd) {
   LineAssembler lines;
   const std::string much(LineAssembler::kLongestLine + 1, 'x');
-  EXPECT_EQ(lines.add(kOne, Stream::kStandard, much), much);
-  EXPECT_EQ(lines.take_rest(kOne, Stream::kStandard), "");
+  EXPECT_EQ(lines.add(much), much);
+  EXPECT_EQ(lines.take_rest(), "");
 }
 
 class Collector final : public fabric::Handler {
@@ -63,6 +59,41 @@ TEST(OutputSourceDeathTest, FlushesAndEndsWithoutTheProgramsVariables) {
   EXPECT_EXIT(print_and_lose_the_variable(), testing::ExitedWithCode(0), "");
 }
 
+// What whoever has a copy of the descriptor finds in the file.
+std::string contents_of(int file) {
+  char bytes[256];
+  const ssize_t got = pread(file, bytes, sizeof bytes, 0);
+  return {bytes, static_cast<std::size_t>(std::max<ssize_t>(got, 0))};
+}
+
+// A node that is killed takes with it what it has read from its pipe: so that is in a file too.
+[[noreturn]] void begin_a_line() {
+  const auto network = fabric::make_loopback(2);
+  Collector collector;
+  network->fabric(base::kOrigin).set_handler(kOutputFirst, kOutputLast, &collector);
+  auto source = OutputSource::redirect(network->fabric(kOne));
+  if (!source.ok()) _exit(2);
+  const int begun = source.value()->last_words()[0];
+  for (const std::string_view part : {"a line\nha", "lf"}) {
+    if (write(STDOUT_FILENO, part.data(), part.size()) < 0) _exit(3);
+    const std::string_view expected = part == "lf" ? "half" : "ha";
+    while (contents_of(begun) != expected) usleep(100);
+  }
+  const auto arrived = [&] {
+    while (network->fabric(base::kOrigin).poll(8) > 0) continue;
+    return collector.text_;
+  };
+  if (arrived() != "a line\n") _exit(4);
+  source.value()->flush();
+  if (arrived() != "a line\nhalf" || !contents_of(begun).empty()) _exit(5);
+  source.value().reset();
+  _exit(0);
+}
+
+TEST(OutputSourceDeathTest, KeepsTheLineThatHasBegunInAFile) {
+  EXPECT_EXIT(begin_a_line(), testing::ExitedWithCode(0), "");
+}
+
 class Answers final : public fabric::Handler {
  public:
   void on_message(const fabric::Incoming& message) override {
@@ -86,7 +117,6 @@ TEST(OutputSink, AnswersWhenWhatCameBeforeIsWritten) {
     const OutputHead head{Stream::kStandard};
     const std::string_view text = "a line\nand";
     node.send(base::kOrigin, kOutput, fabric::bytes_of(head), std::as_bytes(std::span(text)));
-    node.send(base::kOrigin, kOutputFlush, fabric::bytes_of(head));
     node.send(base::kOrigin, kOutputAsk, fabric::bytes_of(OutputMark{7}));
     while (answers.last_ != 7) {
       origin.poll(8);
