@@ -15,6 +15,7 @@
 #include <fstream>
 
 #include "fabric/fabric.hpp"
+#include "launch/launch.hpp"
 #include "os/os.hpp"
 
 namespace amasia::tools {
@@ -205,6 +206,18 @@ Finding judge_overcommit(int mode) {
                  "-w vm.overcommit_memory=0");
 }
 
+Finding judge_open_files(std::uint64_t hard) {
+  constexpr unsigned kSeveralNodes = 2;
+  const std::string why = launch::why_too_few_files(hard, kSeveralNodes);
+  if (why.empty()) {
+    return good("open files (ulimit -Hn): " +
+                (hard == RLIM_INFINITY ? std::string("unlimited") : std::to_string(hard)));
+  }
+  return problem(why,
+                 "raise it as root: nofile in /etc/security/limits.conf, LimitNOFILE= of a systemd "
+                 "unit, docker run --ulimit nofile=4096");
+}
+
 Finding judge_counters(const std::string& refusal) {
   if (refusal.empty()) return good("hardware counters: cache misses and instructions");
   return note("hardware counters: not available, so regions are judged by times alone", refusal);
@@ -222,8 +235,9 @@ std::vector<Finding> examine_host() {
   out.push_back(judge_overcommit(std::atoi(first_line("/proc/sys/vm/overcommit_memory").c_str())));
   out.push_back(examine_limit(RLIMIT_AS, "address space", "-v", RLIM_INFINITY,
                               "managed memory takes a fixed range of 1 TiB of addresses"));
-  out.push_back(examine_limit(RLIMIT_NOFILE, "open files", "-n", 256,
-                              "a node has a few connections to each other node"));
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  out.push_back(judge_open_files(files.rlim_max));
   out.push_back(
       examine_limit(RLIMIT_STACK, "stack", "-s", 64 * base::kKiB, "threads start with that much"));
   out.push_back(examine_limit(RLIMIT_NPROC, "processes and threads", "-u", 64,

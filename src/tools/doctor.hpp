@@ -3,6 +3,7 @@
 // do about it.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ std::vector<Finding> examine_program(const std::string& name);
 // Pure parts, for tests.
 Finding judge_kernel(const std::string& release);
 Finding judge_overcommit(int mode);
+Finding judge_open_files(std::uint64_t hard);        // the hard limit; nodes raise the soft one
 Finding judge_counters(const std::string& refusal);  // why there are none; empty: there are
 Finding judge_openmp(const Program& program, const std::vector<LinkedLibrary>& libraries);
 

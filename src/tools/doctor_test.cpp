@@ -20,6 +20,15 @@ TEST(Doctor, StrictOvercommitIsAProblemWithAdvice) {
   EXPECT_FALSE(judge_overcommit(2).advice.empty());
 }
 
+TEST(Doctor, OpenFilesAreThoseThatAJobNeeds) {
+  EXPECT_EQ(judge_open_files(1088).severity, Severity::kGood);
+  EXPECT_EQ(judge_open_files(1ULL << 20).what, "open files (ulimit -Hn): 1048576");
+  const Finding finding = judge_open_files(256);
+  EXPECT_EQ(finding.severity, Severity::kProblem);
+  EXPECT_NE(finding.what.find("is 256; a job of 2 nodes needs 1088"), std::string::npos);
+  EXPECT_FALSE(finding.advice.empty());
+}
+
 TEST(Doctor, MissingCountersAreANoteThatSaysWhatToDo) {
   EXPECT_EQ(judge_counters("").severity, Severity::kGood);
   const Finding finding = judge_counters("set kernel.perf_event_paranoid");

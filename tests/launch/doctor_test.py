@@ -11,7 +11,7 @@ class Doctor(LaunchTest):
     def doctor(self, *arguments, limits=()):
         def apply():
             for name, value in limits:
-                resource.setrlimit(name, (value, resource.getrlimit(name)[1]))
+                resource.setrlimit(name, value)
         return subprocess.run([AMASIA, "doctor", *arguments], env=self.env(), text=True,
                               capture_output=True, preexec_fn=apply, check=False)
 
@@ -31,13 +31,18 @@ class Doctor(LaunchTest):
     def test_what_it_looks_at(self):
         out = self.doctor(PROGRAM).stdout
         for thing in ("kernel: Linux", "userfaultfd", "address randomisation", "cores", "memory",
-                      "overcommit", "ulimit -v", "ulimit -n", "ulimit -s", "/dev/shm", "UCX ",
+                      "overcommit", "ulimit -v", "ulimit -Hn", "ulimit -s", "/dev/shm", "UCX ",
                       "PMIx", "OpenMP runtime: libgomp", "hardware counters"):
             self.assertIn(thing, out)
 
     def test_limits(self):
-        self.assert_problem(self.doctor(limits=[(resource.RLIMIT_AS, 4 << 30)]), "address space")
-        self.assert_problem(self.doctor(limits=[(resource.RLIMIT_NOFILE, 100)]), "open files")
+        unlimited = resource.RLIM_INFINITY
+        few = [(resource.RLIMIT_AS, (4 << 30, unlimited))]
+        self.assert_problem(self.doctor(limits=few), "address space")
+        few = [(resource.RLIMIT_NOFILE, (256, 1087))]
+        self.assert_problem(self.doctor(limits=few), "open files", "1087", "1088")
+        enough = [(resource.RLIMIT_NOFILE, (256, 1088))]
+        self.assertIn("open files (ulimit -Hn): 1088", self.doctor(limits=enough).stdout)
 
     def test_programs(self):
         self.assert_problem(self.doctor("no-such-program"), "'no-such-program'")
