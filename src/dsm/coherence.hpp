@@ -142,6 +142,7 @@ class Coherence {
   PageCount copies_allowed() const;
   bool short_of_memory() const;
   void count_memory();
+  void tell_overrun();
   bool make_room();
   bool evict(PageCount wanted);
   void free_lost(PageRun run);
@@ -188,6 +189,7 @@ class Coherence {
   PageCount home_pages_ = 0;       // with memory, when last counted
   PageCount copies_at_count_ = 0;  // how many copies there were then
   Nanos counted_at_ = 0;
+  bool overrun_told_ = false;
   PageCount asked_ = 0;  // evictions that the homes were asked for lately, and have not made yet
   Nanos asked_at_ = 0;
   Nanos next_look_ = std::numeric_limits<Nanos>::max();  // at what is to be evicted

@@ -42,8 +42,19 @@ void Coherence::count_memory() {
   const PageCount pages = bytes / base::kPageSize;
   home_pages_ = pages - std::min(pages, copies_.count());
   counts_.memory_max = std::max(counts_.memory_max, bytes);
+  tell_overrun();
   counted_at_ = now_;
   copies_at_count_ = copies_.count();
+}
+
+// Once. The program goes on: what the host has is for the host to say, and it may have more.
+void Coherence::tell_overrun() {
+  if (home_pages_ <= settings_.memory_pages || overrun_told_) return;
+  overrun_told_ = true;
+  base::log_line(base::LogLevel::kWarning,
+                 "the program's data that belong to this node, and cannot go elsewhere, take more "
+                 "than the {} MiB that it may use (--memory): allow more, or start more nodes",
+                 settings_.memory_pages * base::kPageSize / base::kMiB);
 }
 
 PageCount Coherence::copies_allowed() const {

@@ -21,12 +21,24 @@ Bytes number(std::string_view text) {
   return error == std::errc() ? value : kNone;
 }
 
-std::string line_with(const fs::path& file, std::string_view start) {
+// What follows `marker` in the first line that has it, where it ends at the line's end.
+std::string line_with(const fs::path& file, std::string_view marker) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
-    if (line.starts_with(start)) return line.substr(start.size());
+    const auto at = line.find(marker);
+    if (at != std::string::npos) return line.substr(at + marker.size());
   }
   return {};
+}
+
+// Of the group and all above. In a container the path may be one of outside; what is there then is
+// the container's own group, mounted as the root.
+Bytes least_in_groups(const fs::path& root, const fs::path& group, const char* file) {
+  Bytes least = kNone;
+  for (fs::path path = group;; path = path.parent_path()) {
+    least = std::min(least, number(line_with(root / path / file, "")));
+    if (path.empty()) return least;
+  }
 }
 
 }  // namespace
@@ -34,16 +46,16 @@ std::string line_with(const fs::path& file, std::string_view start) {
 Bytes host_memory(const fs::path& root) {
   Bytes least = number(line_with(root / "proc/meminfo", "MemTotal:"));
   if (least != kNone) least *= base::kKiB;
-  const fs::path groups = root / "sys/fs/cgroup";
-  // Version 2: the group and all above. In a container the path may be one of outside; what is
-  // there then is the container's own group, mounted as the root.
-  const std::string own = line_with(root / "proc/self/cgroup", "0::/");
-  for (fs::path path = own;; path = path.parent_path()) {
-    least = std::min(least, number(line_with(groups / path / "memory.max", "")));
-    if (path.empty()) break;
-  }
-  least = std::min(least, number(line_with(groups / "memory/memory.limit_in_bytes", "")));
+  const fs::path groups = root / "sys/fs/cgroup", mine = root / "proc/self/cgroup";
+  const std::string second = line_with(mine, "0::/"), first = line_with(mine, ":memory:/");
+  least = std::min({least, least_in_groups(groups, second, "memory.max"),
+                    least_in_groups(groups / "memory", first, "memory.limit_in_bytes")});
   return least == kNone ? 0 : least;
+}
+
+std::uint64_t kills_for_memory(const std::filesystem::path& root) {
+  const std::uint64_t kills = number(line_with(root / "proc/vmstat", "oom_kill "));
+  return kills == kNone ? 0 : kills;
 }
 
 }  // namespace amasia::tools

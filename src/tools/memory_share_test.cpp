@@ -47,6 +47,23 @@ TEST_F(HostMemory, IsTheLeastThatAGroupOrOneAboveAllows) {
   EXPECT_EQ(host_memory(root_), 50'000'000U);
 }
 
+TEST_F(HostMemory, GroupsOfTheFirstVersionCountToo) {
+  write("proc/self/cgroup", "5:cpu:/other\n4:memory:/jobs/one\n0::/\n");
+  write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
+  EXPECT_EQ(host_memory(root_), 1'000'000 * base::kKiB);
+  write("sys/fs/cgroup/memory/jobs/memory.limit_in_bytes", "300000000\n");
+  write("sys/fs/cgroup/memory/other/memory.limit_in_bytes", "200000\n");
+  EXPECT_EQ(host_memory(root_), 300'000'000U);
+  write("sys/fs/cgroup/memory/jobs/one/memory.limit_in_bytes", "200000000\n");
+  EXPECT_EQ(host_memory(root_), 200'000'000U);
+}
+
+TEST_F(HostMemory, ItsEndIsCountedByTheKernel) {
+  EXPECT_EQ(kills_for_memory(root_), 0U);
+  write("proc/vmstat", "pgfault 7\noom_kill 12\ndrop_pagecache 0\n");
+  EXPECT_EQ(kills_for_memory(root_), 12U);
+}
+
 TEST_F(HostMemory, IsZeroWhereNothingTells) { EXPECT_EQ(host_memory(root_ / "nothing"), 0U); }
 
 TEST(MemoryShare, LeavesAnEighth) {

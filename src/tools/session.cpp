@@ -109,6 +109,9 @@ std::string Session::judge_end(const LocalNode& node, int status) const {
   std::string how;
   if (WIFSIGNALED(status)) {
     how = "was killed by " + os::signal_name(WTERMSIG(status));
+    if (WTERMSIG(status) == SIGKILL && kills_for_memory() > kills_for_memory_) {
+      how += " (the system had no memory left)";
+    }
   } else {
     const int code = WEXITSTATUS(status);
     // Where the origin is on another host, only the node itself knows whether it was told to leave.

@@ -14,6 +14,7 @@
 #include "launch/launch.hpp"
 #include "os/os.hpp"
 #include "tools/job_source.hpp"
+#include "tools/memory_share.hpp"
 
 namespace amasia::tools {
 
@@ -33,7 +34,8 @@ struct LocalNode {
   // The writing end of the node's lifeline: closing it kills the node. A pipe for each node, since
   // the kernel keeps whom to signal with the open pipe, not with the descriptor.
   os::Descriptor lifeline;
-  // None, or the reading ends of the pipes that are its standard output and error.
+  // None, or what is left of its standard output, then error: the line that has begun (a file) and
+  // what is behind it (a pipe's reading end) each.
   std::vector<os::Descriptor> outputs;
   bool joined = false;
   bool ready = false;
@@ -82,12 +84,14 @@ class Session {
       : node_count_(node_count),
         wiring_(std::move(wiring)),
         board_(std::move(board)),
-        deadline_(deadline) {}
+        deadline_(deadline),
+        kills_for_memory_(kills_for_memory()) {}
 
   std::uint32_t node_count_;
   Wiring wiring_;
   launch::JobBoard board_;
   Nanos deadline_;
+  std::uint64_t kills_for_memory_;  // on this host, when the session began
   SessionState state_ = SessionState::kStarting;
   bool in_order_ = false;
   std::vector<LocalNode> nodes_;

@@ -51,7 +51,7 @@ class Memory(LaunchTest):
             watcher.start()
             result = finish(process, began)
             watcher.join()
-            self.assertEqual((result.code, result.out), (0, plain), result)
+            self.assertEqual((result.code, result.out, result.err), (0, plain, ""), result)
             report = json.loads(file.read_text())["nodes"]
         seen = [most.get(node["pid"], 0) for node in report]
         for node, bytes_seen in zip(report, seen):
@@ -75,6 +75,23 @@ class Memory(LaunchTest):
     def test_twice_a_node_on_three(self):
         report = self.run_within(64 * MIB, 3, 130, 10)
         self.assertGreater(report[0]["pages_evicted"], 1000, report)
+
+    def test_more_than_all_nodes_together_is_told_by_each(self):
+        arguments = [PROGRAM, "200", "20"]
+        plain = subprocess.run(arguments, capture_output=True, text=True, check=True).stdout
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "stats.json"
+            result = finish(start("run", "-n2", "--threads=1", "--memory=64M", f"--stats={file}",
+                                  *arguments, env=self.env(AMASIA_LIBRARY=None)), time.monotonic())
+            report = json.loads(file.read_text())["nodes"]
+        self.assertEqual((result.code, result.out), (0, plain), result)
+        sentence = ("the program's data that belong to this node, and cannot go elsewhere, take "
+                    "more than the 64 MiB that it may use (--memory): allow more, or start more "
+                    "nodes")
+        self.assertEqual(sorted(result.err.splitlines()),
+                         [f"amasia[{node}]: {sentence}" for node in range(2)])
+        for node in report:  # what is too much is dealt to both
+            self.assertLess(node["memory_max"], 150 * MIB, report)
 
     def test_nothing_is_evicted_where_there_is_room(self):
         arguments = ["run", "-n2", "--threads=1", "--memory=1G", "--stats", PROGRAM, "20", "1"]

@@ -142,7 +142,9 @@ void* Heap::Part::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexc
 void* Heap::take(std::uintptr_t wanted, Bytes size, Bytes alignment) noexcept {
   // An extent for one block, since extents that are taken ahead of need are small (kGrowLimit).
   const Bytes own_rest = parts_[0].end - parts_[0].next.load(std::memory_order_relaxed);
-  if (size > others_share_ && size > own_rest) {
+  const Bytes others_taken = parts_[1].next.load(std::memory_order_relaxed) - parts_[1].begin;
+  const Bytes others_rest = others_share_ - std::min(others_share_, others_taken);
+  if (size > others_rest && size > own_rest) {
     if (void* const block = even_part_.take(wanted, size, alignment)) return block;
   }
   for (Part& part : parts_) {

@@ -36,8 +36,8 @@ class Heap {
     // it before it is used. Where it is full too, the rest in front of it follows.
     AddressRange spread{};
     Bytes own_share = ~Bytes{0};
-    // The end of the spread part, which belongs to all nodes, for blocks larger than what the
-    // others can hold. Empty: there is none.
+    // The end of the spread part, which belongs to all nodes, for blocks larger than what is left
+    // of either share. Empty: there is none.
     AddressRange even_spread{};
     Bytes others_share = ~Bytes{0};
   };
