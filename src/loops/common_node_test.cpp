@@ -81,7 +81,7 @@ struct Program {
       const double stall = move_data(region, 1);
       charge(stall);
       elapsed = region.work / speeds[0] + stall;
-      model.observe_alone(static_cast<Nanos>(elapsed));
+      model.observe_alone(static_cast<Nanos>(elapsed), static_cast<Nanos>(stall));
     } else {
       elapsed = run_shared(region, model);
       last_shared = &model;

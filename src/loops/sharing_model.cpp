@@ -29,7 +29,7 @@ constexpr double kPaysBack = 2;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
-constexpr std::uint32_t kTrialRuns = 2;
+constexpr std::uint32_t kTrialRuns = 2, kMostTrialRuns = 5;
 // Data still come while each execution takes that much less than the one before.
 constexpr double kSettling = 1.5;
 constexpr std::uint32_t kMostWarmRuns = 4;
@@ -213,6 +213,16 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   enter(Phase::kTrial);
 }
 
+// In the first one the data come back. A long one may have been disturbed, or stood still for all:
+// under a quota of CPU time one out of a few does.
+void SharingModel::observe_trial(double time) {
+  if (runs_in_phase_ < kTrialRuns) return;
+  const bool first = runs_in_phase_ == kTrialRuns;
+  trial_time_ = first ? time : trial_time_ + time;
+  const bool settled = first ? time <= kClearLoss * predicted_ : runs_in_phase_ == kMostTrialRuns;
+  if (settled) decide_after_trial(trial_time_ / (runs_in_phase_ - kTrialRuns + 1));
+}
+
 void SharingModel::decide_after_trial(double measured) {
   if (spread_ < kAlike && predicted_ > 0) {
     measured_by_predicted_ = measured / predicted_;
@@ -270,14 +280,10 @@ bool SharingModel::has_lost(double now, double otherwise) {
   return lost_ > std::max(cost_of_trying_, kLeastLoss * otherwise);
 }
 
-void SharingModel::observe_alone(Nanos elapsed) {
+void SharingModel::observe_alone(Nanos elapsed, Nanos stall) {
   const auto time = static_cast<double>(elapsed);
   ++runs_in_phase_;
-  if (phase_ == Phase::kTrial) {
-    // In the first one the data come back.
-    if (runs_in_phase_ == kTrialRuns) decide_after_trial(time);
-    return;
-  }
+  if (phase_ == Phase::kTrial) return observe_trial(static_cast<double>(elapsed - stall));
   if (phase_ != Phase::kAlone) return;  // it stayed for another reason
   if (rule_ == Rule::kThreshold) return;  // whose decisions are for good
   spent_alone_ += time;

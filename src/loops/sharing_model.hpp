@@ -23,8 +23,8 @@
 //   kCold       never shared                  kWarm; kElsewhere or kAlone if it was beyond hope
 //   kWarm       shared once                   kElsewhere, kShared, kTrial or kAlone, by the second
 //                                             execution, or a later one while data still come
-//   kTrial      runs alone twice: the model   kShared or kAlone, by what the second of them took
-//               saw no clear difference
+//   kTrial      runs alone twice: the model   kShared or kAlone, by what the second of them took,
+//               saw no clear difference       or three more as well if that was long
 //   kShared     shared as long as it pays     kElsewhere, kAlone
 //   kAlone      on the origin                 kCold, now and then, as far as the loss is affordable
 //   kElsewhere  on one other node, as long    kShared or kAlone, whichever was better than it turns
@@ -103,7 +103,9 @@ class SharingModel {
   // After an execution; `nodes` by node id, all of the job. `skewed`: whether powers() decided who
   // did how much, so that changing them will have an effect.
   void observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed);
-  void observe_alone(Nanos elapsed);
+  // `stall`: how long of that the origin waited for pages, which is charged to the region that took
+  // them and says nothing about this one.
+  void observe_alone(Nanos elapsed, Nanos stall);
   // After observe_shared(), where all loops were handed out at run time: by what they measured, the
   // nodes of `idle` are not worth a part of any of them. By node id; the origin stays.
   void leave_out(std::span<const bool> idle);
@@ -145,6 +147,7 @@ class SharingModel {
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
+  void observe_trial(double time);
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
@@ -199,6 +202,7 @@ class SharingModel {
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double first_stall_ = 0;     // of the cold one, in which all data came that were needed
   double spent_alone_ = 0;     // since then
+  double trial_time_ = 0;      // of the trial's executions from the second one on
   double patience_ = 1;        // doubled by every try in vain
   bool tried_before_ = false;
   // About single nodes: what each would take alone, what is known of its cores, what was counted.

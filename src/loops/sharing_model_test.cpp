@@ -68,9 +68,10 @@ struct Region {
   double run(SharingModel& model) {
     double elapsed = 0;
     if (!model.shares()) {
-      elapsed = noisy(alone()) + (data_at != 0 ? cold_stall : 0);
+      const double stall = data_at != 0 ? cold_stall : 0;
+      elapsed = noisy(alone()) + stall;
       data_at = 0;
-      model.observe_alone(static_cast<Nanos>(elapsed));
+      model.observe_alone(static_cast<Nanos>(elapsed), static_cast<Nanos>(stall));
       return elapsed;
     }
     const std::span<const double> powers = model.powers();
@@ -372,7 +373,7 @@ TEST(SharingModel, ByThresholdCacheMissesChooseTheNode) {
       if (model.shares()) {
         model.observe_shared(nodes, 9'000'000, true);
       } else {
-        model.observe_alone(9'000'000);
+        model.observe_alone(9'000'000, 0);
       }
     }
     EXPECT_EQ(model.phase(), misses < 3 ? Phase::kElsewhere : Phase::kAlone) << "for good";
@@ -517,7 +518,7 @@ TEST(SharingModel, LeavesOutWhomItsLoopsHaveNoUseFor) {
   model.leave_out(all);
   EXPECT_FALSE(model.shares());
   EXPECT_GT(model.powers()[0], 0) << "the origin stays";
-  for (int run = 0; run < 10'000 && !model.shares(); ++run) model.observe_alone(3'000'000);
+  for (int run = 0; run < 10'000 && !model.shares(); ++run) model.observe_alone(3'000'000, 0);
   ASSERT_TRUE(model.shares()) << "times change";
   EXPECT_GT(model.powers()[1], 0);
   EXPECT_GT(model.powers()[2], 0);
@@ -534,6 +535,32 @@ void observe_halves(SharingModel& model, Nanos busy, Nanos stall_0, Nanos stall_
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_0, .faults = 1},
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_1, .faults = 1}};
   model.observe_shared(parts, busy + std::max(stall_0, stall_1) + 100, true);
+}
+
+void observe_until_trial(SharingModel& model) {
+  while (model.phase() != Phase::kTrial) {
+    ASSERT_TRUE(model.shares());
+    observe_halves(model, 1'000'000, 900'000, 900'000);  // 2 ms alone, 1.9 shared
+  }
+}
+
+// Regions that are still shared have its data: it waits for them, and will not when they stay too.
+TEST(SharingModel, WhatOthersTookIsNotHeldAgainstStaying) {
+  SharingModel model(std::vector<double>{1, 1});
+  observe_until_trial(model);
+  for (int i = 0; i < 2; ++i) model.observe_alone(5'800'000, 4'000'000);
+  EXPECT_EQ(model.phase(), Phase::kAlone);
+}
+
+TEST(SharingModel, ALongTrialIsRepeated) {
+  SharingModel model(std::vector<double>{1, 1});
+  observe_until_trial(model);
+  for (const Nanos took : {9'000'000, 2'700'000, 1'600'000, 1'600'000, 1'600'000}) {
+    EXPECT_EQ(model.phase(), Phase::kTrial) << took;
+    model.observe_alone(took, 0);
+    if (model.phase() != Phase::kTrial) break;
+  }
+  EXPECT_EQ(model.phase(), Phase::kAlone) << "1.875 ms on average";
 }
 
 // A first sweep over two arrays that take turns: the second execution brings data, too, and to node
@@ -577,7 +604,7 @@ TEST(SharingModel, LeavesWhatPaysInHindsightOnly) {
     for (int run = 0; run < kRuns; ++run) {
       if (!model.shares()) {
         sum += kAlone;
-        model.observe_alone(static_cast<Nanos>(kAlone));
+        model.observe_alone(static_cast<Nanos>(kAlone), 0);
         continue;
       }
       const double part = model.powers()[1] / (model.powers()[0] + model.powers()[1]);

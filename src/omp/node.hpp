@@ -228,6 +228,7 @@ class Node final : public fabric::Handler {
   void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
   void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
   void charge_stall(Nanos& seen);
+  Nanos stall_since(Nanos seen) const;
   // The thread-local variables of a region's threads are brought to where these are to run. Between
   // regions of the team, by the thread that forks them; native stack.
   void bring_values(std::span<const NodeShare> shares, bool at_most = false);

@@ -253,6 +253,10 @@ void Node::charge_stall(Nanos& seen) {
   seen = stall;
 }
 
+// Of the calling thread, whose region it is. What others of its node waited for meanwhile is not in
+// it.
+Nanos Node::stall_since(Nanos seen) const { return services_.thread_counters().stall_ns - seen; }
+
 void Node::log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const {
   using base::LogLevel;
   if (!base::log_enabled(LogLevel::kDebug)) return;
@@ -297,7 +301,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   const bool moved = record.model->phase() == loops::SharingModel::Phase::kElsewhere;
   record.note_outcome(elapsed, plan.alone ? Way::kAlone : moved ? Way::kElsewhere : Way::kShared);
   if (plan.alone) {
-    record.model->observe_alone(elapsed);
+    record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   } else {
     Samples& samples = record.samples;
     take_samples(plan.shares, totals, !by_core, samples);
@@ -311,7 +315,8 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   }
   common_node_.note(*record.model, elapsed);
   log_decision(record, plan.alone, elapsed);
-  thread_context.stall_seen = services_.thread_counters().stall_ns;
+  // Alone, it is the last shared region's.
+  if (!plan.alone) thread_context.stall_seen = services_.thread_counters().stall_ns;
 }
 
 void Node::finish_single(const RegionPlan& plan) {
@@ -327,7 +332,7 @@ void Node::finish_single(const RegionPlan& plan) {
   record.elapsed_ns += elapsed;
   if (plan.reason != SingleReason::kDearer) return;
   record.note_outcome(elapsed, RegionRecord::Way::kAlone);
-  record.model->observe_alone(elapsed);
+  record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   common_node_.note(*record.model, elapsed);
 }
 
