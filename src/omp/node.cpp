@@ -200,18 +200,14 @@ bool Node::spin_round(Patience& patience) {
   return true;
 }
 
-// To the node that is waited for, perhaps. Where something else runs on this core, the kernel may
-// give that a whole time slice for a yield, again and again, since who yields gives up its own; a
-// sleeper is woken in its turn. So after one such yield nobody yields for a while.
+// To the node that is waited for, perhaps.
 bool Node::yield_round(Patience& patience, Nanos now) {
-  constexpr Nanos kSlice = 300 * base::kMicrosecond, kWhile = 100 * base::kMillisecond;
-  if (now < no_yield_until_.load(std::memory_order_relaxed)) {
+  if (!yield_pause_.may_yield(now)) {
     end_wait(patience);
     return false;
   }
   os::yield_core();
-  const Nanos after = os::monotonic_now();
-  if (after - now > kSlice) no_yield_until_.store(after + kWhile, std::memory_order_relaxed);
+  yield_pause_.note(now, os::monotonic_now());
   return true;
 }
 

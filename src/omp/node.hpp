@@ -34,6 +34,7 @@
 #include "omp/long_wait.hpp"
 #include "omp/meeting/mailbox.hpp"
 #include "omp/meeting/meeting_board.hpp"
+#include "omp/meeting/yield_pause.hpp"
 #include "omp/region/argument_pages.hpp"
 #include "omp/region/region.hpp"
 #include "omp/services.hpp"
@@ -286,7 +287,7 @@ class Node final : public fabric::Handler {
   std::atomic<std::uint64_t> lost_{0};  // bit per node
   std::string why_lost_;                // of the first one; written before lost_, as is lost_at_
   Nanos lost_at_ = 0;
-  std::atomic<Nanos> no_yield_until_{0};  // relaxed: a hint
+  YieldPause yield_pause_;
   std::atomic<bool> region_busy_{false};
   std::atomic<bool> copyin_met_{false};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
