@@ -14,6 +14,9 @@ constexpr double kClearGain = 0.97, kTolerance = 1.03, kClearLoss = 1.3;
 // A stretch has every region so many times on average; stretches grow while it goes well.
 constexpr double kRounds = 4, kMostRounds = 256;
 constexpr std::uint32_t kMostStretches = 8, kBadStretches = 2;
+// What is not known to be faster may cost this part of the time: halves of regions are unlike, and
+// the node that had the lighter one promises too much.
+constexpr double kUnknownBudget = 0.03;
 // Asking again may cost this part of the time.
 constexpr double kBudget = 0.01;
 // Executions of a region that bring data, and those after which it is known what it takes.
@@ -45,6 +48,7 @@ std::size_t CommonNode::members() const {
 void CommonNode::note(SharingModel& model, Nanos elapsed) {
   Member& member = member_of(model);
   const auto time = static_cast<double>(elapsed);
+  lifetime_ += time;
   if (state_ == State::kApart) {
     // What a region takes that moves, and what others take then, is not what they will take.
     if (member.phase != model.phase()) measure_anew();
@@ -115,14 +119,19 @@ void CommonNode::look() {
   std::size_t best = 0;
   for (std::size_t i = 1; i < node_count_; ++i) {
     if (there[i] >= kWorthMoving * here || (best != 0 && there[i] >= there[best])) continue;
-    const double missed = here - there[i];
-    if (missed >= cost * patience_[i]) {
+    const double missed = here - there[i], least = cost * patience_[i];
+    const bool affordable = is_known_faster(i) || least <= kUnknownBudget * lifetime_;
+    if (missed >= least && affordable) {
       best = i;
     } else {
       next_look_ = std::min(next_look_, 1.1 * total_);
     }
   }
   if (best != 0) gather(best, here - there[best], cost);
+}
+
+bool CommonNode::is_known_faster(std::size_t node) const {
+  return !members_.empty() && members_.front().model->is_known_faster(node);
 }
 
 void CommonNode::gather(std::size_t node, double missed, double cost) {

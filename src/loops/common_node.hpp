@@ -7,7 +7,9 @@
 // Each region has told what it would take on every node, when it was shared to find out. So it is
 // known what the regions, as often as they run, lose where they are against each other node. Once
 // that is as much as trying has cost them, they are gathered there: what is lost by waiting and
-// what may be lost by trying are alike, so that at most twice the lesser is (ski rental).
+// what may be lost by trying are alike, so that at most twice the lesser is (ski rental). On a node
+// that is not known to be faster, only once trying costs little of the time that the program has
+// taken.
 //
 //   apart      each region is where it decided to be; what they take is added up
 //   trial      gathered; left when a stretch of the program was quicker than it would have been
@@ -63,6 +65,7 @@ class CommonNode {
   double promised(const Member& member, std::size_t node) const;
   void log() const;
   void look();
+  bool is_known_faster(std::size_t node) const;
   void gather(std::size_t node, double missed, double cost);
   void take_in(Member& member);
   void judge_stretch();
@@ -77,6 +80,7 @@ class CommonNode {
   std::size_t node_ = 0;
   std::array<double, base::kMaxNodes> patience_{};  // doubled by every trial in vain
   std::array<double, base::kMaxNodes> missed_{};    // while gathered, against these nodes
+  double lifetime_ = 0;  // of all executions
   // Apart, since a region has last changed its mind: what all have taken, at how much of that the
   // next look is due, stall beside it.
   std::uint64_t epoch_ = 1;

@@ -37,6 +37,9 @@ struct Program {
   double rest = 10 * base::kMicrosecond;
   std::vector<Array> arrays;
   std::vector<Region> regions;
+  // Of the work that it does, what a node computes in an execution on several: the iterations that
+  // it has may be the lighter ones. Empty: all are alike.
+  std::vector<double> weights;
   std::vector<std::size_t> serial_reads;  // by main, on the origin, after each round
 
   std::deque<SharingModel> models;  // which stay where they are
@@ -52,8 +55,19 @@ struct Program {
       while (models.size() <= region.place) {
         models.emplace_back(std::vector<double>(speeds.size(), 1.0), region.rule);
         models.back().allow_elsewhere();
+        models.back().set_throughputs(calibrated_speeds());
       }
     }
+  }
+  // Differences that a brief calibration is trusted with.
+  std::vector<double> calibrated_speeds() const {
+    constexpr double kClear = 1.5;
+    std::vector<double> known;
+    for (const double speed : speeds) {
+      const double ratio = speed / speeds[0];
+      known.push_back(ratio > 1 / kClear && ratio < kClear ? 1 : ratio);
+    }
+    return known;
   }
   double fetch(const std::vector<std::size_t>& which, unsigned place, bool writes) {
     double stall = 0;
@@ -102,7 +116,8 @@ struct Program {
       nodes += 1;
       const double part = powers[i] / sum;
       parts[i] = {.threads = 1, .work = part};
-      parts[i].busy = static_cast<Nanos>(part * region.work / speeds[i]);
+      const double weight = weights.empty() || moved ? 1 : weights[i];
+      parts[i].busy = static_cast<Nanos>(weight * part * region.work / speeds[i]);
       parts[i].stall = static_cast<Nanos>(
           part * stall + (moved ? 0 : part * region.settled_stall));
       longest = std::max(longest, static_cast<double>(parts[i].busy + parts[i].stall));
@@ -190,6 +205,37 @@ TEST(CommonNode, LeavesWhatWaitsForDataWhereTheOriginIsAsFast) {
   }
 }
 
+// What one node computed of it tells little of a loop whose iterations are unlike.
+TEST(CommonNode, TriesANodeThatIsNotKnownToBeFasterOnceThatCostsLittle) {
+  Program program = solver(1, 1);
+  program.weights = {1.4, 0.6};
+  CommonNode common(2);
+  program.begin(&common);
+  double time = 0, cost = 0;
+  for (int i = 0; i < 3000 && common.state() == CommonNode::State::kApart; ++i) {
+    time += program.round();
+    cost = 0;
+    for (const SharingModel& model : program.models) cost += model.cost_of_trying();
+  }
+  EXPECT_EQ(common.state(), CommonNode::State::kTrial);
+  EXPECT_GT(time, 15 * cost);
+  for (int i = 0; i < 3000; ++i) program.round();
+  EXPECT_EQ(common.state(), CommonNode::State::kApart);
+}
+
+TEST(CommonNode, TriesANodeThatIsKnownToBeFasterAsSoonAsItMissesIt) {
+  Program program = solver(0.33, 1);
+  CommonNode common(2);
+  program.begin(&common);
+  double time = 0, cost = 0;
+  for (int i = 0; i < 3000 && common.state() == CommonNode::State::kApart; ++i) {
+    time += program.round();
+    cost = 0;
+    for (const SharingModel& model : program.models) cost += model.cost_of_trying();
+  }
+  EXPECT_LT(time, 10 * cost);
+}
+
 TEST(CommonNode, ComesBackFromWhereSerialCodeWantsTheData) {
   Program program = solver(0.33, 1);
   program.serial_reads = {0, 1, 2};
@@ -275,7 +321,7 @@ TEST(CommonNode, IsCloseToTheBestNodeOnRandomPrograms) {
     ASSERT_LT(total / best, 1.5) << "seed " << seed << ' ' << name_of(common.state());
   }
   // Deterministic; pinned a little above what was seen.
-  EXPECT_LT(sum / kCases, 1.03);
+  EXPECT_LT(sum / kCases, 1.035);
   EXPECT_GT(apart_sum / kCases, 1.04) << "there was something to gain";
   std::printf("distance to the best: mean %.4f, worst %.4f; each region for itself: mean %.4f\n",
               sum / kCases, worst, apart_sum / kCases);

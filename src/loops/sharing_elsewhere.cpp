@@ -27,6 +27,16 @@ void SharingModel::set_core_speeds(std::span<const double> speeds) {
   for (std::size_t i = 0; i < node_count_; ++i) single_[i].core_speed = speeds[i];
 }
 
+void SharingModel::set_throughputs(std::span<const double> throughputs) {
+  AMASIA_CHECK(throughputs.size() == node_count_, "there is a throughput for each node");
+  for (std::size_t i = 0; i < node_count_; ++i) single_[i].throughput = throughputs[i];
+}
+
+bool SharingModel::is_known_faster(std::size_t node) const {
+  AMASIA_CHECK(node < node_count_, "it is one of the job's nodes");
+  return single_[node].throughput > kFaster * single_[0].throughput;
+}
+
 std::optional<double> SharingModel::misses_per_kilo() const {
   if (instructions_ <= 0) return std::nullopt;
   return 1000 * cache_misses_ / instructions_;
@@ -64,8 +74,7 @@ bool SharingModel::move_elsewhere() {
     const double time = known ? findings_.elsewhere : alone + rest;
     const double worth = known ? kWorthMovingAgain : kWorthMoving;
     if (alone <= 0 || time >= std::min(least, worth * best)) continue;
-    const bool is_faster = single_[i].throughput > kFaster * single_[0].throughput;
-    if (!known && !is_faster && time >= kWorthMovingUnknown * best) continue;
+    if (!known && !is_known_faster(i) && time >= kWorthMovingUnknown * best) continue;
     least = time;
     chosen = i;
   }

@@ -265,10 +265,14 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       tried_ += now.elapsed + findings_.charged;
       decide_when_warm(nodes, settles && now.elapsed < kBeyondHope * now.alone);
       break;
-    default:
-      if (findings_.alone > 0 && has_lost(findings_.shared, findings_.alone) && !move_elsewhere()) {
-        go_alone();
-      }
+    default: {
+      // An average in which one execution counts for little is slow to see that all has changed:
+      // the regions that had the data spread have gone back to the origin.
+      const double twice = std::min(now.elapsed, elapsed_before);
+      const bool beyond_hope = twice > kBeyondHope * findings_.alone;
+      const double took = beyond_hope ? std::max(twice, findings_.shared) : findings_.shared;
+      if (findings_.alone > 0 && has_lost(took, findings_.alone) && !move_elsewhere()) go_alone();
+    }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
 }

@@ -90,6 +90,9 @@ class SharingModel {
   // How fast one core of each node is, relative; by node. Without it: as fast as the node as a
   // whole. Before the first execution.
   void set_core_speeds(std::span<const double> speeds);
+  // How much each node computes with all its cores, relative, where more is known than powers say.
+  // By node. Before the first execution.
+  void set_throughputs(std::span<const double> throughputs);
   // Whether the origin's threads can be left without a part, so that another node does it all.
   // Before the first execution.
   void allow_elsewhere() { may_move_ = true; }
@@ -118,6 +121,9 @@ class SharingModel {
   // What it would compute there at best, in ns, if the origin takes `here` (0: as predicted): by
   // what the node did of it with its data just come, or by what its cores can do. 0: nothing tells.
   double promise(std::size_t node, double here) const;
+  // Whether its cores are, by what was known beforehand. If not, a promise is the word of one
+  // execution or two.
+  bool is_known_faster(std::size_t node) const;
   // From then on `node` does it, whatever it takes, until scatter(): then it is the origin's again.
   void gather_to(std::size_t node);
   void scatter();

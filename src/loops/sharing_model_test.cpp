@@ -544,6 +544,17 @@ void observe_until_trial(SharingModel& model) {
   }
 }
 
+// It paid as long as other regions spread the data.
+TEST(SharingModel, GoesAloneAtOnceWhereItSuddenlyWaitsForAll) {
+  SharingModel model(std::vector<double>{1, 1});
+  for (int i = 0; i < 4; ++i) observe_halves(model, 1'000'000, 300'000, 300'000);
+  ASSERT_EQ(model.phase(), Phase::kShared);
+  observe_halves(model, 1'000'000, 2'000'000, 17'000'000);
+  EXPECT_EQ(model.phase(), Phase::kShared) << "it may be an exception";
+  observe_halves(model, 1'000'000, 2'000'000, 17'000'000);
+  EXPECT_EQ(model.phase(), Phase::kAlone);
+}
+
 // Regions that are still shared have its data: it waits for them, and will not when they stay too.
 TEST(SharingModel, WhatOthersTookIsNotHeldAgainstStaying) {
   SharingModel model(std::vector<double>{1, 1});

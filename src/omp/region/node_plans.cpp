@@ -16,6 +16,11 @@ namespace {
 // that schedule(static) gives: a busy moment may have made the difference.
 constexpr double kAlike = 1.5;
 
+double clear_speed_ratio(const machine::Calibration& calibration, NodeId node) {
+  const double ratio = calibration.core_speed_ratio(node);
+  return ratio > 1 / kAlike && ratio < kAlike ? 1 : ratio;
+}
+
 // Whether some of its loops are divided by what the region's model says.
 bool divides_by_speed(std::span<const NodeShare> shares, std::span<const NodeTotals> totals) {
   return std::ranges::any_of(shares, [totals](const NodeShare& share) {
@@ -191,6 +196,8 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     // gcc's threads have equal shares, and thread 0 is the origin's.
     if (request.abi == Abi::kKmpc && !settings_.fixed_speeds) record.model->allow_elsewhere();
     if (!calibration_.has_value()) return;
+    for (std::uint16_t i = 0; i < powers.size(); ++i) powers[i] *= unsettled_speed_ratio(NodeId{i});
+    record.model->set_throughputs(powers);
     std::vector<double> break_even;
     for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);
     record.model->set_break_even(break_even);
@@ -216,13 +223,18 @@ void Node::set_calibration(machine::Calibration calibration) {
   // A brief one may have met a busy moment; what it says of speeds is found out soon anyway.
   if (!settings_.told_speeds && calibration.method != machine::Method::kBrief) {
     for (std::uint16_t i = 0; i < node_count(); ++i) {
-      const double ratio = calibration.core_speed_ratio(NodeId{i});
-      const bool alike = ratio > 1 / kAlike && ratio < kAlike;
-      settings_.core_speeds[i] = alike ? 1 : ratio;
+      settings_.core_speeds[i] = clear_speed_ratio(calibration, NodeId{i});
     }
     count_threads();
   }
   calibration_ = std::move(calibration);
+}
+
+// What a brief calibration says of a node's cores beyond settings_.core_speeds, which it is not
+// trusted with: shares follow those.
+double Node::unsettled_speed_ratio(NodeId node) const {
+  const bool brief = calibration_.has_value() && calibration_->method == machine::Method::kBrief;
+  return brief && !settings_.told_speeds ? clear_speed_ratio(*calibration_, node) : 1;
 }
 
 void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record) {
