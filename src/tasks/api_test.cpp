@@ -452,6 +452,20 @@ TEST(Deadlock, EndsTheProgramAndSaysWhatToDoAboutAFalseAlarm) {
   EXPECT_DEATH(wait_for_nobody(), "1 task waits\n.*api_test.cpp.*\n.*detect_deadlock = false");
 }
 
+// One worker alone: what the report's receiver puts lies in its own deque, where nobody steals.
+TEST(Deadlock, TheOnlyWorkerGoesOnWithWhatWasPutOnTheReport) {
+  promise<void> never;
+  int reports = 0;
+  runtime workers(
+      {.workers = 1, .detect_deadlock = true, .on_deadlock = [&](const std::string& text) {
+         EXPECT_NE(text.find("1 task waits\n  a task waits for a future at "), text.npos) << text;
+         ++reports;
+         never.put();
+       }});
+  workers.run([&] { never.get_future().wait(); });
+  EXPECT_EQ(reports, 1);
+}
+
 TEST(Deadlock, IsReportedWithWhoWaits) {
   std::string report;
   promise<int>* stuck = nullptr;

@@ -33,6 +33,9 @@ enum class Bug {
   kPassesOnToAnyone,       // idle workers: who is woken instead may not serve the place
   kWakesAnyone,            // idle workers: the same of who makes work
   kWakesWithoutClaiming,   // idle workers: two wake-ups for one worker, none for the other
+  kWakesUncounted,         // stall watch: who was claimed meanwhile has run, unseen
+  kLastOperationIsSilent,  // stall watch: who went to sleep before its end is not asked again
+  kLooksBeforeOperations,  // stall watch: what an operation stored is looked for too early
   kLineTakesNewestFirst,   // line of calls: as they are linked
   kLineTakesInTwoSteps,    // line of calls: what comes between is lost
 };

@@ -2,6 +2,8 @@
 // Who waits for what, and the report when nobody can go on.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "tasks/scheduler.hpp"
 
 namespace amasia::tasks::detail {
@@ -42,19 +44,33 @@ std::string line_of(const Wait& wait) {
 
 }  // namespace
 
-// Every worker has announced that it found nothing, and none was claimed since: nothing runs, and
-// what lies in queues, if anything, came after the last look of one that will be woken for it.
+bool Scheduler::all_sleep() const {
+  return std::all_of(workers_.begin(), workers_.end(),
+                     [&](const auto& worker) { return idle_.is_idle(worker->id); });
+}
+
+bool Scheduler::is_stalled() const {
+  if (!busy_.load()) return false;
+  const auto work_lies_there = [&] {
+    return has_work() || errands_.has_calls() || errands_.polls_some() ||
+           (workers_[0]->attention.load() & (kGoHome | kRoot)) != 0;
+  };
+  return stall_watch_.is_stalled([&] { return all_sleep(); }, work_lies_there);
+}
+
+// The last operation of a module has ended, on a thread of its own perhaps: who went to sleep
+// before saw that it could still make something ready.
+void Scheduler::ask_again_if_all_sleep() {
+  if (busy_.load() && all_sleep()) idle_.wake(0);
+}
+
 void Scheduler::report_deadlock_if_any() {
-  if (!busy_.load() || outstanding_.load(std::memory_order_acquire) != 0) return;
+  if (!is_stalled()) return;
   std::string report;
   {
     const os::MutexLock lock(waits_mutex_);
-    for (const auto& worker : workers_) {
-      if (!idle_.is_idle(worker->id)) return;
-    }
-    // Of two who see it at once one tells; what it does about it may not be done yet.
-    if (reporting_) return;
-    if (has_work() || (workers_[0]->attention.load() & kGoHome) != 0) return;
+    // Of two who see it at once one tells; what it does about it may not be done yet, or is done.
+    if (reporting_ || !is_stalled()) return;
     std::size_t count = 0;
     for (const Wait* wait = waits_; wait != nullptr; wait = wait->next) {
       report += line_of(*wait);

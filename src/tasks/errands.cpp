@@ -59,6 +59,7 @@ bool Errands::attend(bool eagerly) {
     }
   }
   calling_ = false;
+  note_polled();
   completed ? pace_.progressed(ended) : pace_.found_nothing(began, ended);
   return done || completed;
 }
@@ -67,6 +68,7 @@ Nanos Errands::rest() { return pace_.rest(os::monotonic_now()); }
 
 void Errands::poll(module* of, ModuleCounts& counts) {
   if (!polls(of)) polled_.push_back({of, &counts});
+  note_polled();
   pace_.began_more();
 }
 

@@ -4,6 +4,7 @@
 //
 //   field      written by          read by
 //   calls_     any thread          worker 0, which takes all at once (E1)
+//   polls_some_ worker 0           any thread
 //   the rest   worker 0            worker 0
 //
 // (E1) Who posts orders its call after all that it posted before; a call that worker 0 makes itself
@@ -85,12 +86,16 @@ class Errands {
   // Its last operation may have ended in a call, and not in the poll that would have noticed.
   void forget(const module* of) {
     std::erase_if(polled_, [&](const Polled& one) { return one.what == of; });
+    note_polled();
   }
   bool polls_any() const { return !polled_.empty(); }
+  // The same for any thread.
+  bool polls_some() const { return polls_some_.load(std::memory_order_acquire); }
 
  private:
   bool attend(bool eagerly);
   bool make_calls();
+  void note_polled() { polls_some_.store(!polled_.empty(), std::memory_order_release); }
 
   CallLine<Call> calls_;
   bool calling_ = false;
@@ -100,6 +105,7 @@ class Errands {
     ModuleCounts* counts;
   };
   std::vector<Polled> polled_;
+  std::atomic<bool> polls_some_{false};
   PollPace pace_;
 };
 

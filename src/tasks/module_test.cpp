@@ -270,6 +270,37 @@ TEST_P(Modules, AreToldOfIdlenessIfTheyWantTo) {
   });
 }
 
+// Nobody asks when the workers go to sleep, as the operation may still put what is waited for.
+TEST(Deadlock, IsSeenWhenTheLastOperationEndsAfterAllHaveGoneToSleep) {
+  for (const unsigned count : {1u, 2u}) {
+    std::string report;
+    promise<void> never;
+    runtime workers(
+        {.workers = count, .detect_deadlock = true, .on_deadlock = [&](const std::string& text) {
+           report = text;
+           never.put();
+         }});
+    Echo echo(workers);
+    std::thread other;
+    workers.run([&] {
+      other = std::thread([&, held = echo.hold_here()]() mutable {
+        const auto asleep = [&] {
+          for (const auto& worker : workers.statistics()) {
+            if (worker.slept == 0) return false;
+          }
+          return true;
+        };
+        while (!asleep()) std::this_thread::yield();
+        EXPECT_EQ(report, "");
+        held.release();
+      });
+      never.get_future().wait();
+    });
+    other.join();
+    EXPECT_NE(report.find("a task waits for a future at "), std::string::npos) << report;
+  }
+}
+
 TEST_P(Modules, RefusesWhatIsOutOfPlace) {
   EXPECT_THROW(echo.after(1), std::logic_error);
   workers.run([&] {

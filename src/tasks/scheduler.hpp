@@ -41,6 +41,7 @@
 #include "tasks/place_queues.hpp"
 #include "tasks/scope.hpp"
 #include "tasks/stack_pool.hpp"
+#include "tasks/stall_watch.hpp"
 #include "tasks/statistics.hpp"
 #include "tasks/trace.hpp"
 #include "tasks/waiter_list.hpp"
@@ -195,8 +196,12 @@ class Scheduler {
   void tell_of_idleness(module* whom);
   bool some_worker_sleeps() const { return idle_.any(); }
   Errands& errands() { return errands_; }
-  void operation_began() { outstanding_.fetch_add(1, std::memory_order_relaxed); }
-  void operation_ended() { outstanding_.fetch_sub(1, std::memory_order_release); }
+  void operation_began() { stall_watch_.operation_began(); }
+  void operation_ended() {
+    if (stall_watch_.operation_ended() && detects_deadlock()) ask_again_if_all_sleep();
+  }
+  // Any thread. All workers sleep during run(), and only other threads could end that.
+  bool is_stalled() const;
 
   // Tasks that are yet to begin, where reports are wanted.
   void note_awaiting(AwaitingTask* task);
@@ -245,6 +250,8 @@ class Scheduler {
   void tell_that_idle();
   void sleep(Worker& worker, Nanos most);
   void check_thread() const;
+  bool all_sleep() const;
+  void ask_again_if_all_sleep();
   void report_deadlock_if_any();
   void serve(Worker& worker);
 
@@ -271,7 +278,7 @@ class Scheduler {
   std::vector<Attached> attached_;  // outside of run()
   int home_thread_ = 0;             // that of run(), where modules are attached
   Errands errands_;
-  std::atomic<std::int64_t> outstanding_{0};  // operations of modules: no deadlock while there are
+  StallWatch<> stall_watch_;        // operations of modules: no deadlock while there are
   os::Mutex told_mutex_;
   std::vector<module*> told_of_idleness_ AMASIA_GUARDED_BY(told_mutex_);
   mutable os::Mutex modules_mutex_;

@@ -95,8 +95,9 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     } else {
       sleep(worker, -1);
       since = os::monotonic_now();
+      found = pop(worker);  // on_deadlock, which was called there, may have put something
     }
-    found = look_around(worker);
+    if (found == nullptr) found = look_around(worker);
   }
   const Nanos idle = os::monotonic_now() - began;
   worker.counts.idle_ns.add(idle);
@@ -257,6 +258,7 @@ void Scheduler::sleep(Worker& worker, Nanos most) {
     worker.counts.slept.add(1);
     most < 0 ? idle_.sleep(worker.id) : idle_.sleep_at_most(worker.id, most);
   }
+  if (options_.detect_deadlock) stall_watch_.woke();
   if (!idle_.withdraw(worker.id) && found) pass_on(worker);
 }
 
