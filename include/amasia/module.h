@@ -28,6 +28,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "amasia/tasks.hpp"
 
@@ -59,16 +60,24 @@ class AMASIA_TASKS_API module {
   // A worker has found nothing and is about to sleep; only after module_host::tell_me_of_idleness()
   // was called. On that worker's thread, one call at a time. Must not wait, throw or create tasks.
   virtual void idle() noexcept {}
+  // All workers sleep and no operation (hold_scope()) is outstanding: nothing but what other
+  // processes do can make a task runnable. Instead of the report of a deadlock; only after
+  // module_host::judge_deadlocks() was called. On a worker's thread, several at once. Must not
+  // wait, throw or create tasks.
+  virtual void stalled() noexcept {}
 };
 
 // Keeps a finish scope waiting. Dropped by any thread, after the operation's promise is put.
 class AMASIA_TASKS_API hold {
  public:
   hold() = default;
-  explicit hold(detail::Scope* scope) noexcept : scope_(scope) {}
-  hold(hold&& other) noexcept : scope_(std::exchange(other.scope_, nullptr)) {}
+  hold(detail::Scope* scope, bool is_operation) noexcept
+      : scope_(scope), is_operation_(is_operation) {}
+  hold(hold&& other) noexcept
+      : scope_(std::exchange(other.scope_, nullptr)), is_operation_(other.is_operation_) {}
   hold& operator=(hold other) noexcept {
     std::swap(scope_, other.scope_);
+    std::swap(is_operation_, other.is_operation_);
     return *this;
   }
   ~hold() { release(); }
@@ -79,6 +88,7 @@ class AMASIA_TASKS_API hold {
  private:
   friend class module_host;
   detail::Scope* scope_ = nullptr;
+  bool is_operation_ = false;  // no deadlock is reported meanwhile
 };
 
 namespace detail {
@@ -139,11 +149,27 @@ class AMASIA_TASKS_API module_host {
   // Whether a worker sleeps, or is about to. Any thread; out of date at once.
   bool some_worker_sleeps() const noexcept;
 
+  // For a module whose tasks wait for those of other processes: it alone can tell whether that is
+  // a deadlock. In initialise(), by one module at most: module::stalled() is called from now on,
+  // in programs that want reports, and the module says when there is one.
+  void judge_deadlocks();
+  bool detects_deadlock() const noexcept;
+  // As hold_scope(), for what the module judges itself: not an operation that hides a deadlock.
+  hold hold_scope_of_others();
+  // Whether module::stalled() could be called right now. Any thread.
+  bool is_stalled() const noexcept;
+  // A line for each task that waits, but for those that wait at `own`, and each that is yet to
+  // begin. While all is stalled.
+  std::vector<std::string> waits(const where& own) const;
+  // Calls options::on_deadlock or, if there is none, aborts with the text. Any thread.
+  void report_deadlock(const std::string& report);
+
  private:
   bool begin_here();
   void end_here() noexcept;
   void post(detail::Call* call);
   void create(detail::Task* task, const hold& held);
+  hold hold_scope(bool is_operation);
   detail::Scheduler& scheduler_;
   module& module_;
   detail::ModuleCounts& counts_;

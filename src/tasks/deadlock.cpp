@@ -31,14 +31,14 @@ std::string body_of(const char* function) {
 
 std::string line_of(const Wait& wait) {
   if (wait.task == nullptr) {
-    return fmt::format("\n  a task waits {} at {}:{}", wait.kind, wait.where.file_name(),
+    return fmt::format("a task waits {} at {}:{}", wait.kind, wait.where.file_name(),
                        wait.where.line());
   }
   std::uint32_t missing = 0;
   for (std::uint32_t n = 0; n < wait.task->count; ++n) {
     if (!is_ready(*wait.task->awaited[n])) ++missing;
   }
-  return fmt::format("\n  a task is to begin after {} of {} futures: {}", missing,
+  return fmt::format("a task is to begin after {} of {} futures: {}", missing,
                      wait.task->count, body_of(wait.kind));
 }
 
@@ -64,34 +64,45 @@ void Scheduler::ask_again_if_all_sleep() {
   if (busy_.load() && all_sleep()) idle_.wake(0);
 }
 
-void Scheduler::report_deadlock_if_any() {
+void Scheduler::look_for_deadlock() {
   if (!is_stalled()) return;
-  std::string report;
+  judge_ != nullptr ? judge_->stalled() : report_deadlock_if_any();
+}
+
+std::vector<std::string> Scheduler::lines_of_waits(const std::source_location& own) const {
+  std::vector<std::string> lines;
+  const os::MutexLock lock(waits_mutex_);
+  for (const Wait* wait = waits_; wait != nullptr; wait = wait->next) {
+    const bool is_own = wait->task == nullptr && wait->where.line() == own.line() &&
+                        std::string_view(wait->where.file_name()) == own.file_name();
+    if (!is_own) lines.push_back(line_of(*wait));
+  }
+  return lines;
+}
+
+void Scheduler::report(const std::string& text) const {
+  if (options_.on_deadlock) return options_.on_deadlock(text);
+  base::log_line(base::LogLevel::kError,
+                 "{}\n  (where another thread is to put what they wait for, no deadlock can be "
+                 "seen: options::detect_deadlock = false)",
+                 text);
+  std::abort();
+}
+
+void Scheduler::report_deadlock_if_any() {
   {
     const os::MutexLock lock(waits_mutex_);
     // Of two who see it at once one tells; what it does about it may not be done yet, or is done.
     if (reporting_ || !is_stalled()) return;
-    std::size_t count = 0;
-    for (const Wait* wait = waits_; wait != nullptr; wait = wait->next) {
-      report += line_of(*wait);
-      ++count;
-    }
-    report = fmt::format("deadlock: no task can run, and {} {}", count,
-                         count == 1 ? "task waits" : "tasks wait") +
-             report;
     reporting_ = true;
   }
-  if (options_.on_deadlock) {
-    options_.on_deadlock(report);
-    const os::MutexLock lock(waits_mutex_);
-    reporting_ = false;
-    return;
-  }
-  base::log_line(base::LogLevel::kError,
-                 "{}\n  (where another thread is to put what they wait for, no deadlock can be "
-                 "seen: options::detect_deadlock = false)",
-                 report);
-  std::abort();
+  const auto lines = lines_of_waits({});
+  std::string text = fmt::format("deadlock: no task can run, and {} {}", lines.size(),
+                                 lines.size() == 1 ? "task waits" : "tasks wait");
+  for (const std::string& line : lines) text += "\n  " + line;
+  report(text);
+  const os::MutexLock lock(waits_mutex_);
+  reporting_ = false;
 }
 
 void Scheduler::note_wait(Wait* wait) {

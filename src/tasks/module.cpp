@@ -31,17 +31,21 @@ void hold::release() noexcept {
   if (scope == nullptr) return;
   detail::Scheduler* const scheduler = scope->scheduler;
   if (scope->count.add(-1)) end_scope(scope);
-  scheduler->operation_ended();  // last: until then all may sleep without being in a deadlock
+  // Last: until then all may sleep without being in a deadlock.
+  if (is_operation_) scheduler->operation_ended();
 }
 
 void hold::fail(std::exception_ptr error) noexcept { detail::fail(scope_, std::move(error)); }
 
-hold module_host::hold_scope() {
+hold module_host::hold_scope() { return hold_scope(true); }
+hold module_host::hold_scope_of_others() { return hold_scope(false); }
+
+hold module_host::hold_scope(bool is_operation) {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
   ++worker.current->net;
-  scheduler_.operation_began();
+  if (is_operation) scheduler_.operation_began();
   counts_.operations.fetch_add(1, std::memory_order_relaxed);
-  return hold(worker.current->scope);
+  return hold(worker.current->scope, is_operation);
 }
 
 void module_host::poll_me() {
@@ -60,6 +64,14 @@ void module_host::create(detail::Task* task, const hold& held) {
 
 void module_host::tell_me_of_idleness() { scheduler_.tell_of_idleness(&module_); }
 bool module_host::some_worker_sleeps() const noexcept { return scheduler_.some_worker_sleeps(); }
+
+void module_host::judge_deadlocks() { scheduler_.set_judge(&module_); }
+bool module_host::detects_deadlock() const noexcept { return scheduler_.detects_deadlock(); }
+bool module_host::is_stalled() const noexcept { return scheduler_.is_stalled(); }
+std::vector<std::string> module_host::waits(const where& own) const {
+  return scheduler_.lines_of_waits(own);
+}
+void module_host::report_deadlock(const std::string& report) { scheduler_.report(report); }
 
 bool module_host::begin_here() {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
@@ -104,6 +116,7 @@ void Scheduler::detach(module& attached) noexcept {
     const os::MutexLock lock(told_mutex_);  // no call of idle() is under way afterwards
     std::erase(told_of_idleness_, &attached);
   }
+  if (judge_ == &attached) judge_ = nullptr;
   attached.finalise();
   std::erase_if(attached_, [&](const Attached& one) { return one.what == &attached; });
   if (!attached_.empty()) return;
@@ -114,6 +127,13 @@ void Scheduler::detach(module& attached) noexcept {
 void Scheduler::tell_of_idleness(module* whom) {
   const os::MutexLock lock(told_mutex_);
   told_of_idleness_.push_back(whom);
+}
+
+void Scheduler::set_judge(module* judge) {
+  if (judge_ != nullptr) {
+    throw std::logic_error(std::string("module '") + judge_->name() + "' judges deadlocks already");
+  }
+  judge_ = judge;
 }
 
 void Scheduler::tell_that_idle() {

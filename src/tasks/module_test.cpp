@@ -61,6 +61,11 @@ class Echo : public module {
     });
   }
   hold hold_here() { return host_->hold_scope(); }
+  hold hold_of_others() { return host_->hold_scope_of_others(); }
+  void judge_deadlocks() { host_->judge_deadlocks(); }
+  void stalled() noexcept override { stalled_calls.fetch_add(1); }
+  std::atomic<long> stalled_calls{0};
+  module_host& host() { return *host_; }
   bool some_worker_sleeps() const { return host_->some_worker_sleeps(); }
   void want_idleness() { host_->tell_me_of_idleness(); }
   void idle() noexcept override { idle_calls.fetch_add(1); }
@@ -299,6 +304,47 @@ TEST(Deadlock, IsSeenWhenTheLastOperationEndsAfterAllHaveGoneToSleep) {
     other.join();
     EXPECT_NE(report.find("a task waits for a future at "), std::string::npos) << report;
   }
+}
+
+// What a task waits for may come from another process: the module says what is a deadlock.
+TEST(Deadlock, IsJudgedByAModuleThatWantsTo) {
+  std::string report;
+  runtime workers(
+      {.workers = 2, .detect_deadlock = true, .on_deadlock = [&](const std::string& text) {
+         report = text;
+       }});
+  Echo echo(workers), second(workers);
+  echo.judge_deadlocks();
+  EXPECT_THROW(second.judge_deadlocks(), std::logic_error);
+  promise<void> first, later;
+  const auto own = where::current();
+  std::vector<std::string> waits;
+  std::thread other;
+  EXPECT_FALSE(echo.host().is_stalled());
+  workers.run([&] {
+    auto held = echo.hold_of_others();  // hides nothing
+    auto operation = second.hold_here();
+    other = std::thread([&, operation = std::move(operation)]() mutable {
+      while (!second.some_worker_sleeps()) std::this_thread::yield();
+      EXPECT_EQ(echo.stalled_calls.load(), 0);
+      EXPECT_FALSE(echo.host().is_stalled());
+      operation.release();
+      while (echo.stalled_calls.load() == 0) std::this_thread::yield();
+      while (!echo.host().is_stalled()) std::this_thread::yield();
+      waits = echo.host().waits(own);
+      EXPECT_EQ(echo.host().waits({}).size(), waits.size() + 1);
+      echo.host().report_deadlock("said by the module");
+      later.put();
+      first.put();
+    });
+    async([&] { later.get_future().wait(own); });
+    first.get_future().wait();
+    held.release();
+  });
+  other.join();
+  ASSERT_EQ(waits.size(), 1u);
+  EXPECT_NE(waits[0].find("a task waits for a future at "), std::string::npos) << waits[0];
+  EXPECT_EQ(report, "said by the module");
 }
 
 TEST_P(Modules, RefusesWhatIsOutOfPlace) {

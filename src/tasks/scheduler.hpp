@@ -202,6 +202,10 @@ class Scheduler {
   }
   // Any thread. All workers sleep during run(), and only other threads could end that.
   bool is_stalled() const;
+  void set_judge(module* judge);
+  std::vector<std::string> lines_of_waits(const std::source_location& own) const;
+  // Calls on_deadlock, or aborts.
+  void report(const std::string& text) const;
 
   // Tasks that are yet to begin, where reports are wanted.
   void note_awaiting(AwaitingTask* task);
@@ -252,6 +256,7 @@ class Scheduler {
   void check_thread() const;
   bool all_sleep() const;
   void ask_again_if_all_sleep();
+  void look_for_deadlock();
   void report_deadlock_if_any();
   void serve(Worker& worker);
 
@@ -279,6 +284,7 @@ class Scheduler {
   int home_thread_ = 0;             // that of run(), where modules are attached
   Errands errands_;
   StallWatch<> stall_watch_;        // operations of modules: no deadlock while there are
+  module* judge_ = nullptr;         // of deadlocks; set outside of run()
   os::Mutex told_mutex_;
   std::vector<module*> told_of_idleness_ AMASIA_GUARDED_BY(told_mutex_);
   mutable os::Mutex modules_mutex_;
@@ -288,7 +294,7 @@ class Scheduler {
   Strand* spares_ AMASIA_GUARDED_BY(spares_mutex_) = nullptr;
   std::vector<std::unique_ptr<Strand>> strands_ AMASIA_GUARDED_BY(spares_mutex_);
 
-  os::Mutex waits_mutex_;
+  mutable os::Mutex waits_mutex_;
   Wait* waits_ AMASIA_GUARDED_BY(waits_mutex_) = nullptr;
   bool reporting_ AMASIA_GUARDED_BY(waits_mutex_) = false;
 };

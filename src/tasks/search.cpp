@@ -254,7 +254,7 @@ void Scheduler::sleep(Worker& worker, Nanos most) {
                      worker.attention.load(std::memory_order_seq_cst) != 0 ||
                      (worker.errands != nullptr && worker.errands->has_calls());
   if (!found) {
-    if (options_.detect_deadlock) report_deadlock_if_any();
+    if (options_.detect_deadlock) look_for_deadlock();
     worker.counts.slept.add(1);
     most < 0 ? idle_.sleep(worker.id) : idle_.sleep_at_most(worker.id, most);
   }

@@ -5,12 +5,12 @@
 //
 //   worker i                          whose operation ends        who asks, any thread
 //     announce(i)                       stores the work             reads wakes_ (W1)
-//     looks for work once more          operation_ended() (W2)      have all announced themselves?
-//       nothing: asks, then sleeps        the last, and all         is an operation there? (W3)
+//     looks for work once more          operation_ended() (W2)      have all announced it?
+//       nothing: asks, then sleeps        the last, and all         is an operation there? W3
 //     woke() (W1)                         sleep: has a worker       does work lie anywhere?
 //     withdraw(i), looks again            look again                has wakes_ changed? (W1)
 //
-// (W1) A worker counts its waking before it takes anything. If the count is the same at the end, all
+// (W1) A worker counts its waking before it takes anything. If the count is the same at the end all
 // who were seen asleep were so together, claimed perhaps, but without having taken what they were
 // claimed for: that is still to be seen where it lies.
 // (W2) Who went to sleep last may have seen the operation, and said nothing: then who ends it sees
