@@ -159,8 +159,9 @@ class AMASIA_TASKS_API library : public tasks::module {
 
   // On the origin, as often as it wants: runs the body as tasks::runtime::run() does, and other
   // nodes do what its tasks send them. On the others it does not return.
-  // With other nodes, deadlocks are not reported while it lasts: what a task waits for may come
-  // from there.
+  // A deadlock is reported on the origin, with who waits on which node, when no node can go on
+  // (options::detect_deadlock, on all nodes alike; the origin's on_deadlock, on a thread that is no
+  // worker).
   template <typename Body>
   auto run(Body&& body, const tasks::where& at = tasks::where::current()) {
     using T = std::invoke_result_t<Body&>;
@@ -199,6 +200,7 @@ class AMASIA_TASKS_API library : public tasks::module {
   void initialise(tasks::module_host& host) override;
   void finalise() noexcept override;
   void idle() noexcept override;
+  void stalled() noexcept override;
   void serve_unless_origin();
   void begin_serving();
   void end_serving() noexcept;

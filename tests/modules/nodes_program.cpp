@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -227,7 +229,8 @@ void all_tests() {
   waits_cross_nodes();
 }
 
-// Tells the test who is where, then has all nodes idle until they are killed.
+// Tells the test who is where, then has all nodes idle until they are killed. That is a deadlock,
+// which is reported; then nothing more is to be done about it.
 void wait_to_be_killed() {
   for (unsigned node = 0; node < nodes::count(); ++node) {
     const auto process = nodes::async_future_at(nodes::at(node), [] { return ::getpid(); });
@@ -238,9 +241,60 @@ void wait_to_be_killed() {
   never.get_future().get();
 }
 
+// After work for all nodes, which is over by then, the origin waits for what nobody will put.
+void wait_for_nobody() {
+  all_tests();
+  tasks::promise<void> never;
+  never.get_future().get();
+}
+
+// On the last node a task does, and one of node 0, for which the other waits.
+void wait_for_each_other() {
+  tasks::finish([] {
+    nodes::async_at(nodes::at(nodes::count() - 1), [] {
+      nodes::async_future_at(nodes::at(0), [] {
+        tasks::promise<void> never;
+        never.get_future().get();
+      }).get();
+    });
+  });
+}
+
+// What the report's receiver puts has the program go on, twice.
+std::mutex stuck_mutex;
+std::shared_ptr<tasks::promise<void>> stuck;
+int reports = 0;
+void go_on(const std::string& report) {
+  const std::lock_guard lock(stuck_mutex);
+  EXPECT(report.find("a task waits for a future at ") != report.npos);
+  ++reports;
+  std::exchange(stuck, nullptr)->put();
+}
+std::function<void(const std::string& report)> heard_by(const std::string& thing) {
+  if (thing == "deadlock-ended") return go_on;
+  if (thing == "wait") return [](const std::string&) {};
+  return {};
+}
+void wait_for_the_report() {
+  for (int times = 1; times <= 2; ++times) {
+    const auto until_then = std::make_shared<tasks::promise<void>>();
+    const auto reported = until_then->get_future();
+    {
+      const std::lock_guard lock(stuck_mutex);
+      stuck = until_then;
+    }
+    reported.get();
+    EXPECT(reports == times);
+    all_tests();
+  }
+}
+
 const std::map<std::string, std::function<void()>> kThings = {
     {"tests", all_tests},
     {"wait", wait_to_be_killed},
+    {"deadlock", wait_for_nobody},
+    {"deadlock-away", wait_for_each_other},
+    {"deadlock-ended", wait_for_the_report},
     {"crash", [] { nodes::async_at(nodes::at(1), [] { std::raise(SIGSEGV); }); }},
     {"leave", [] { nodes::async_future_at(nodes::at(1), [] { std::exit(3); }).get(); }},
     {"exit", [] { std::exit(4); }},
@@ -254,7 +308,9 @@ int main(int count, char** words) {
   set_in_main = 42;
   if (thing == "swap") std::rename(words[2], words[3]);  // the next nodes find another library
   tasks::runtime workers(
-      {.workers = count > 2 && thing == "tests" ? static_cast<unsigned>(std::atoi(words[2])) : 1});
+      {.workers = count > 2 && thing != "swap" ? static_cast<unsigned>(std::atoi(words[2])) : 1,
+       .detect_deadlock = true,
+       .on_deadlock = heard_by(thing)});
   nodes::library job(workers);
   if (const char* expected = std::getenv("NODES")) {
     EXPECT(job.count() == static_cast<unsigned>(std::atoi(expected)));

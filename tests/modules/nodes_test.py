@@ -92,6 +92,31 @@ class Job(LaunchTest):
         self.assertIn("was killed by SIGSEGV", result.err)
         self.assertEqual(len(result.err.strip().splitlines()), 1, result)
 
+    def test_a_deadlock_is_reported_with_who_waits_where(self):
+        for nodes, workers in ((1, 1), (2, 2), (3, 1)):
+            with self.subTest(nodes=nodes, workers=workers):
+                result = self.job(nodes, "deadlock", str(workers))
+                self.assertEqual(result.code, -signal.SIGABRT, result)
+                self.assertIn("deadlock: no task ", result.err)
+                self.assertIn("1 task waits\n", result.err)
+                self.assertIn("a task waits for a future at ", result.err)
+                self.assertIn("nodes_program.cpp:", result.err)
+
+    def test_a_deadlock_of_tasks_on_different_nodes(self):
+        result = self.job(3, "deadlock-away", "2")
+        self.assertEqual(result.code, -signal.SIGABRT, result)
+        self.assertIn("deadlock: no task on any of 3 nodes can run, and 3 tasks wait", result.err)
+        for line in ("node 0: a task waits in finish at ", "node 0: a task waits for a future at ",
+                     "node 2: a task waits for a future at "):
+            self.assertEqual(result.err.count(line), 1, result)
+
+    def test_who_hears_of_a_deadlock_may_end_it(self):
+        for nodes in (1, 2, 4):
+            with self.subTest(nodes=nodes):
+                result = self.job(nodes, "deadlock-ended", "2")
+                self.assertEqual((result.code, result.out, result.err),
+                                 (0, f"0 failures on {nodes} nodes\n", ""), result)
+
     def test_a_node_that_leaves_is_named(self):
         result = self.job(2, "leave")
         self.assertEqual(result.code, 125, result)

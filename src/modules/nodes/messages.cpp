@@ -75,4 +75,31 @@ std::optional<Answer> read_answer(std::span<const std::byte> bytes) {
   return answer;
 }
 
+StallHead head_of(const StallNews& news, std::uint64_t round, std::size_t text_bytes) {
+  StallHead head{.round = round,
+                 .serial = news.serial,
+                 .is_stalled = news.counts.has_value(),
+                 .text_bytes = static_cast<std::uint32_t>(text_bytes)};
+  if (news.counts) {
+    head.sent = news.counts->sent;
+    head.received = news.counts->received;
+  }
+  return head;
+}
+
+std::optional<ArrivedStall> read_stall(std::span<const std::byte> bytes) {
+  StallHead head;
+  if (!take_head(bytes, head)) return std::nullopt;
+  if (head.is_stalled > 1 || head.text_bytes > kMostText || bytes.size() != head.text_bytes) {
+    return std::nullopt;
+  }
+  if (head.is_stalled == 0 && (head.sent != 0 || head.received != 0 || head.text_bytes != 0)) {
+    return std::nullopt;
+  }
+  ArrivedStall arrived{.round = head.round, .news = {.serial = head.serial, .counts = {}}};
+  if (head.is_stalled == 1) arrived.news.counts = MessageCounts{head.sent, head.received};
+  arrived.text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  return arrived;
+}
+
 }  // namespace amasia::nodes

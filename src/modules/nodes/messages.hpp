@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fabric/fabric.hpp"
+#include "modules/nodes/deadlock.hpp"
 #include "modules/nodes/program_image.hpp"
 
 namespace amasia::nodes {
@@ -25,7 +26,14 @@ enum Type : fabric::MessageType {
   kTasksMessage,              // to a request or a lifeline
   kJobOverMessage,            // from the origin: the program ends
   kStopMessage,               // to oneself: the thread that receives is to end
+  kStalledMessage,            // to the origin: the sender can do nothing more by itself
+  kAskMessage,                // from the origin: is the receiver stalled?
+  kStallAnswerMessage,        // to that
 };
+// Those that can make a stalled node do something: deadlock.hpp.
+inline bool is_counted(fabric::MessageType type) {
+  return type == kTaskMessage || type == kTasksMessage || type == kAnswerMessage;
+}
 
 // The longest callable and the longest result. A job's longest message has room for both.
 inline constexpr std::uint32_t kMostBytes = 1 << 20;
@@ -90,5 +98,23 @@ struct Answer {
 };
 // nullopt: malformed. The spans are parts of `bytes`.
 std::optional<Answer> read_answer(std::span<const std::byte> bytes);
+
+// kStalledMessage and kStallAnswerMessage; the latter goes on with who waits there, in lines.
+struct StallHead {
+  std::uint64_t round = 0;  // that is answered
+  std::uint64_t serial = 0;
+  std::uint64_t sent = 0, received = 0;
+  std::uint32_t is_stalled = 0;  // 1: yes; 0: and so no counts
+  std::uint32_t text_bytes = 0;
+};
+static_assert(std::has_unique_object_representations_v<StallHead>);
+struct ArrivedStall {
+  std::uint64_t round = 0;
+  StallNews news;
+  std::string_view text;
+};
+StallHead head_of(const StallNews& news, std::uint64_t round, std::size_t text_bytes);
+// nullopt: malformed. The text is a part of `bytes`.
+std::optional<ArrivedStall> read_stall(std::span<const std::byte> bytes);
 
 }  // namespace amasia::nodes

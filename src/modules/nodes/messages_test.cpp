@@ -47,6 +47,37 @@ TEST(Messages, TasksComeAsTheyWent) {
   EXPECT_FALSE(read_tasks(message).has_value());
 }
 
+TEST(Messages, WhoIsStalledIsReadAsItWasSaid) {
+  const std::string text = "a task waits\n";
+  const auto written = [&](const StallHead& head, std::string_view rest) {
+    std::vector<std::byte> message = bytes_of(&head, sizeof head);
+    const auto more = bytes_of(rest.data(), rest.size());
+    message.insert(message.end(), more.begin(), more.end());
+    return message;
+  };
+  const StallNews news{5, MessageCounts{.sent = 3, .received = 4}};
+  const StallHead head = head_of(news, 9, text.size());
+  const auto message = written(head, text);
+  const auto read = read_stall(message);
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(read->round, 9u);
+  EXPECT_EQ(read->news.serial, 5u);
+  EXPECT_EQ(read->news.counts, news.counts);
+  EXPECT_EQ(read->text, text);
+  const auto awake = written(head_of({6, std::nullopt}, 9, 0), "");
+  ASSERT_TRUE(read_stall(awake).has_value());
+  EXPECT_EQ(read_stall(awake)->news.counts, std::nullopt);
+  for (std::size_t size = 0; size < message.size(); ++size) {
+    EXPECT_FALSE(read_stall(std::span(message).first(size)).has_value()) << size;
+  }
+  EXPECT_FALSE(read_stall(written(head, text + "more")).has_value());
+  EXPECT_FALSE(read_stall(written({.is_stalled = 2}, "")).has_value());
+  EXPECT_FALSE(read_stall(written({.sent = 1}, "")).has_value());  // not stalled: no counts, ...
+  EXPECT_FALSE(read_stall(written({.text_bytes = 13}, text)).has_value());  // ... and no lines
+  const std::string long_text(kMostText + 1, 'x');
+  EXPECT_FALSE(read_stall(written({.is_stalled = 1, .text_bytes = kMostText + 1}, long_text)));
+}
+
 TEST(Messages, TasksOfOtherKindsAreRefused) {
   const auto refused = [](TaskHead head) {
     const std::vector<std::byte> room(head.bytes <= kMostBytes ? head.bytes : 8);

@@ -48,7 +48,9 @@ Node::Node(std::unique_ptr<Connection> connection, ProgramImage image, tasks::mo
       self_(connection_ != nullptr ? connection_->self() : base::kOrigin),
       count_(connection_ != nullptr ? connection_->node_count() : 1),
       seeker_(self_, count_),
-      random_(0x9e3779b97f4a7c15u * (self_.value + 1u)) {}
+      random_(0x9e3779b97f4a7c15u * (self_.value + 1u)),
+      judge_(count_),
+      waits_(count_) {}
 
 Node::~Node() { leave(); }
 
@@ -57,6 +59,8 @@ void Node::start() {
 }
 
 void Node::leave() {
+  left_.store(true);  // partner: WhileHere
+  while (reporting_.load() != 0) os::yield_core();
   if (connection_ != nullptr) connection_->stop();
 }
 
@@ -90,6 +94,12 @@ void Node::on_peer_lost(NodeId peer, std::string_view why) {
 
 void Node::on_message(const fabric::Incoming& message) {
   connection_->show_progress();
+  take(message);
+  if (is_counted(message.type)) counted_received_.fetch_add(1);
+  look_whether_stalled(false);
+}
+
+void Node::take(const fabric::Incoming& message) {
   switch (message.type) {
     case kTaskMessage:
       return take_task_message(message.from, message.body);
@@ -111,6 +121,12 @@ void Node::on_message(const fabric::Incoming& message) {
     case kStopMessage:
       if (message.from != self_) malformed(message.from, "an order to stop");
       return connection_->stop_receiving();
+    case kStalledMessage:
+      return take_stalled_message(message.from, message.body);
+    case kAskMessage:
+      return take_ask_message(message.from, message.body);
+    case kStallAnswerMessage:
+      return take_stall_answer_message(message.from, message.body);
     default:
       malformed(message.from, fmt::format("a message of type 0x{:x}", message.type));
   }
@@ -144,7 +160,7 @@ void Node::send(NodeId to, const Parcel& parcel, Sink* sink) {
   record->value = sink != nullptr ? ValueState::kAwaited : ValueState::kNotWanted;
   record->to = to;
   record->sink = sink;
-  record->held = host_.hold_scope();
+  record->held = host_.hold_scope_of_others();
   TaskHead head = head_of(record->work, 0);
   {
     const os::MutexLock lock(mutex_);
@@ -153,7 +169,7 @@ void Node::send(NodeId to, const Parcel& parcel, Sink* sink) {
   counters_.sent.fetch_add(1, std::memory_order_relaxed);
   std::vector<std::byte> message;
   append_task(message, head, parcel.body);
-  connection_->fabric().send(to, kTaskMessage, message);
+  send_counted(to, kTaskMessage, message);
 }
 
 bool Node::read_work(NodeId from, const ArrivedTask& task, Work& work) {
@@ -194,7 +210,7 @@ void Node::begin_serving() {
   std::vector<Work> early;
   {
     const os::MutexLock lock(mutex_);
-    serving_ = host_.hold_scope();
+    serving_ = host_.hold_scope_of_others();
     is_serving_ = true;
     early.swap(early_);
   }
@@ -258,7 +274,7 @@ void Node::answer(const Work& work, std::uint32_t flags, std::span<const std::by
   std::vector<std::byte> body(value.begin(), value.end());
   const auto bytes = std::as_bytes(std::span(text.text));
   body.insert(body.end(), bytes.begin(), bytes.end());
-  connection_->fabric().send(work.from, kAnswerMessage, fabric::bytes_of(head), body);
+  send_counted(work.from, kAnswerMessage, fabric::bytes_of(head), body);
 }
 
 // To where the task came from, for one that was taken on from here.
@@ -268,7 +284,7 @@ void Node::forward(const Record& record, const Answer& answer) {
   std::vector<std::byte> body(answer.value.begin(), answer.value.end());
   const auto bytes = std::as_bytes(std::span(answer.text));
   body.insert(body.end(), bytes.begin(), bytes.end());
-  connection_->fabric().send(record.work.from, kAnswerMessage, fabric::bytes_of(head), body);
+  send_counted(record.work.from, kAnswerMessage, fabric::bytes_of(head), body);
 }
 
 void Node::take_answer_message(NodeId from, std::span<const std::byte> body) {

@@ -8,6 +8,8 @@
 //   open_first_, _last | mutex_     | flexible tasks that nobody has taken; the oldest first
 //   seeker_, random_   | mutex_     | who is asked for tasks, and who asks
 //   serving_, early_   | mutex_     | the hold within which tasks for other nodes run
+//   teller_, judge_,   | stalls_mutex_ | who has come to rest: deadlock.hpp
+//   waits_             |
 //   a record           | mutex_ for state and links; its creator before it is put there; else the
 //                      | thread that receives (value, sink, held), as A1 to A3 let it
 //   counters           | relaxed atomics
@@ -19,11 +21,14 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "amasia/nodes.hpp"
 #include "modules/nodes/away_task.hpp"
 #include "modules/nodes/connection.hpp"
+#include "modules/nodes/deadlock.hpp"
 #include "modules/nodes/messages.hpp"
 #include "modules/nodes/program_image.hpp"
 #include "modules/nodes/seeker.hpp"
@@ -82,13 +87,14 @@ class Node final : public fabric::Handler, public fabric::PeerLostHandler {
   void send(NodeId to, const Parcel& parcel, Sink* sink);
   void offer(const Parcel& parcel, Sink* sink);
   void idle();
+  void stalled();
   statistics get_statistics() const;
 
   // In a task of run(): tasks of other nodes are done in its finish scope, until end_serving().
   void begin_serving();
   void end_serving() noexcept;
   // On a node that is not the origin: until that is over. In a task.
-  void wait_for_end_of_job() { job_over_.get_future().get(); }
+  void wait_for_end_of_job();
   // On the origin: the others may leave.
   void end_job_in_order();
   void leave();
@@ -108,6 +114,32 @@ class Node final : public fabric::Handler, public fabric::PeerLostHandler {
     bool for_lifeline = false;
     std::vector<std::byte> bytes = {};
   };
+
+  // A worker that sends on its way to sleep may still be at it when the job ends on other threads:
+  // leave() waits for it, and who comes later does nothing.
+  class WhileHere {
+   public:
+    explicit WhileHere(Node& node) : node_(node) { node_.reporting_.fetch_add(1); }
+    ~WhileHere() { node_.reporting_.fetch_sub(1); }
+    WhileHere(const WhileHere&) = delete;
+    WhileHere& operator=(const WhileHere&) = delete;
+    // Partner: leave(), which stores that and then looks whether anybody is here.
+    bool is_too_late() const { return node_.left_.load(); }
+
+   private:
+    Node& node_;
+  };
+  void take(const fabric::Incoming& message);
+  void send_counted(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
+                    std::span<const std::byte> body = {});
+  // Deadlocks.
+  std::optional<MessageCounts> counts_if_stalled() const;
+  void look_whether_stalled(bool anew);
+  void take_stalled_message(NodeId from, std::span<const std::byte> body);
+  void take_ask_message(NodeId from, std::span<const std::byte> body);
+  void take_stall_answer_message(NodeId from, std::span<const std::byte> body);
+  void act(Judgement judgement, std::uint64_t round);
+  void report_deadlock();
 
   // Tasks that came.
   void take_task_message(NodeId from, std::span<const std::byte> body);
@@ -159,6 +191,16 @@ class Node final : public fabric::Handler, public fabric::PeerLostHandler {
   // with it; who has put a task there sees it, as both take the mutex in between.
   std::atomic<bool> is_asked_{false};
   Counters counters_;
+
+  // Where deadlocks are to be reported. Counts: D1 of deadlock.hpp.
+  std::atomic<std::uint64_t> counted_sent_{0}, counted_received_{0};
+  os::Mutex stalls_mutex_;
+  StallTeller teller_ AMASIA_GUARDED_BY(stalls_mutex_);
+  StallJudge judge_ AMASIA_GUARDED_BY(stalls_mutex_);
+  std::vector<std::string> waits_ AMASIA_GUARDED_BY(stalls_mutex_);  // by node; the origin's
+  // WhileHere, and what ends it.
+  std::atomic<std::uint32_t> reporting_{0};
+  std::atomic<bool> left_{false};
 };
 
 }  // namespace amasia::nodes::detail

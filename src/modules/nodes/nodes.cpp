@@ -60,12 +60,14 @@ void library::initialise(tasks::module_host& host) {
   this_node.store(node_.get(), std::memory_order_release);
   if (node_->is_alone()) return;
   host.tell_me_of_idleness();
+  host.judge_deadlocks();
   node_->start();
   std::atexit(end_at_exit);
 }
 
 void library::finalise() noexcept { node_->leave(); }
 void library::idle() noexcept { node_->idle(); }
+void library::stalled() noexcept { node_->stalled(); }
 
 void library::serve_unless_origin() {
   if (node_->self() == 0) return;

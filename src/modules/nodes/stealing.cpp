@@ -47,7 +47,7 @@ void Node::run_ticket(Record* record) {
     next = step(record->state, AwayEvent::kTicket);
     record->state = next.next;
     if (next.action == AwayAction::kDo) unlink(record);
-    if (next.action == AwayAction::kHold) record->held = host_.hold_scope();
+    if (next.action == AwayAction::kHold) record->held = host_.hold_scope_of_others();
   }
   if (next.action == AwayAction::kHold) return;  // the record is the receiving thread's
   const std::unique_ptr<Record> owned(record);
@@ -113,7 +113,7 @@ void Node::give_surplus() {
 }
 
 void Node::send_gift(const Gift& gift) {
-  connection_->fabric().send(gift.to, kTasksMessage, gift.bytes);
+  send_counted(gift.to, kTasksMessage, gift.bytes);
 }
 
 std::uint64_t Node::random() {  // xorshift
@@ -138,7 +138,8 @@ void Node::send_seek_messages(const SeekStep& step) {
 }
 
 void Node::idle() {
-  if (is_alone()) return;
+  const WhileHere here(*this);
+  if (is_alone() || here.is_too_late()) return;
   SeekStep step;
   {
     const os::MutexLock lock(mutex_);
