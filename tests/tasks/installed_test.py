@@ -115,6 +115,53 @@ class Installed(unittest.TestCase):
         output_of("cmake", "--build", build)
         self.check(build / "example")
 
+    def configure_modules(self, build, prefix, *modules):
+        return subprocess.run(
+            ["cmake", "-G", "Ninja", "-S", HERE / "package" / "modules", "-B", build,
+             f"-DMODULES={';'.join(modules)}", f"-DCMAKE_PREFIX_PATH={prefix}",
+             f"-DCMAKE_CXX_COMPILER={OPTIONS.compiler}"],
+            text=True, capture_output=True, timeout=120, check=False)
+
+    def test_modules_with_cmake(self):
+        package = self.libraries / "cmake" / "amasia-tasks"
+        modules = sorted(file.name.removeprefix("amasia-tasks-").removesuffix("Targets.cmake")
+                         for file in package.glob("amasia-tasks-*Targets.cmake"))
+        self.assertIn("nodes", modules)
+        for module in modules:
+            with self.subTest(module=module):
+                package_file = self.libraries / "pkgconfig" / f"amasia-tasks-{module}.pc"
+                self.assertTrue(package_file.exists())
+        # Moved after it was installed: nothing in there may name where it was.
+        output_of("cmake", "--install", OPTIONS.build, "--component", "devices",
+                  "--prefix", self.root / "first")
+        for component in ("tasks", "run"):
+            output_of("cmake", "--install", OPTIONS.build, "--component", component,
+                      "--prefix", self.root / "first")
+        prefix = (self.root / "first").rename(self.root / "moved")
+        build = self.root / "modules_with_cmake"
+        done = self.configure_modules(build, prefix, *modules)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        output_of("cmake", "--build", build)
+        self.assertIn("78498 primes\n", output_of(build / "nodes"))
+        if "storage" in modules:
+            self.assertEqual(output_of(build / "begins_storage"), "storage\n")
+        if "mpi" in modules:
+            said = output_of(sys.executable, "-B", HERE.parent / "modules" / "ranks.py", "2",
+                             build / "ring")
+            self.assertEqual(said, "sum 2 of 2 ranks\n")
+
+    def test_what_is_missing_is_named(self):
+        done = self.configure_modules(self.root / "missing", self.prefix, "nonsense")
+        self.assertNotEqual(done.returncode, 0)
+        message = " ".join(done.stderr.split())
+        self.assertIn("there is no component 'nonsense' in this installation, which has: ", message)
+        self.assertIn("nodes", message)
+        # The component devices of this module's library is not installed here.
+        done = self.configure_modules(self.root / "missing", self.prefix, "devices")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("the component 'devices' needs the component devices of Amasia to be "
+                      "installed, too", " ".join(done.stderr.split()))
+
     def test_the_page_shows_the_example(self):
         code = EXAMPLE.read_text().split("\n", 1)[1]
         self.assertIn(code, (HERE.parent.parent / "docs" / "tasks.md").read_text())
