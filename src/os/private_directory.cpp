@@ -13,13 +13,16 @@
 
 namespace amasia::os {
 namespace {
+
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-}
+// The code of an error: somebody has removed what was there a moment ago.
+constexpr int kRemoved = EAGAIN;
 
 Status make_private_directory(const std::string& path, mode_t permissions) {
   if (::mkdir(path.c_str(), permissions) == 0) {
     // mkdir takes the umask's bits away.
     if (::chmod(path.c_str(), permissions) == 0) return base::ok();
+    if (errno == ENOENT) return Error{"", kRemoved};
     return base::errno_error(errno, fmt::format("cannot set the permissions of '{}'", path));
   }
   if (errno != EEXIST) {
@@ -27,6 +30,7 @@ Status make_private_directory(const std::string& path, mode_t permissions) {
   }
   struct stat state{};
   if (::lstat(path.c_str(), &state) != 0) {
+    if (errno == ENOENT) return Error{"", kRemoved};
     return base::errno_error(errno, fmt::format("cannot look at '{}'", path));
   }
   if (!S_ISDIR(state.st_mode) || state.st_uid != ::geteuid() || (state.st_mode & 022) != 0) {
@@ -36,6 +40,8 @@ Status make_private_directory(const std::string& path, mode_t permissions) {
   }
   return base::ok();
 }
+
+}  // namespace
 
 Result<Descriptor> lock_directory(const std::string& path) {
   Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW));
@@ -49,6 +55,21 @@ Result<Descriptor> lock_directory(const std::string& path) {
     return Error{fmt::format("'{}' was removed while its lock was waited for", path), ENOENT};
   }
   return directory;
+}
+
+Result<Descriptor> lock_private_directory(const std::string& path, mode_t permissions) {
+  constexpr int kAttempts = 1000;  // each but the last: somebody else has got on meanwhile
+  for (int attempt = 1;; ++attempt) {
+    const Status made = make_private_directory(path, permissions);
+    if (!made.ok() && made.error().code != kRemoved) return made.error();
+    if (made.ok()) {
+      auto lock = lock_directory(path);
+      if (lock.ok() || lock.error().code != ENOENT) return lock;
+    }
+    if (attempt == kAttempts) {
+      return Error{fmt::format("'{}' is removed again and again", path), EAGAIN};
+    }
+  }
 }
 
 Result<Descriptor> make_sealed_memory(const char* name, Bytes size) {

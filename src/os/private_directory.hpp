@@ -11,9 +11,10 @@
 
 namespace amasia::os {
 
-// Makes `path` with these permissions if it is not there. One that is there must be a directory of
-// this user that others cannot write: else an error, EPERM.
-Status make_private_directory(const std::string& path, mode_t permissions);
+// Makes `path` with these permissions if it is not there, and locks it (lock_directory), also where
+// others remove it all the time. One that is there must be a directory of this user that others
+// cannot write: else an error, EPERM.
+Result<Descriptor> lock_private_directory(const std::string& path, mode_t permissions);
 // Locks the directory against others that lock it, waiting for them; the lock goes with the
 // descriptor, or with the process. ENOENT where it has been removed meanwhile.
 Result<Descriptor> lock_directory(const std::string& path);

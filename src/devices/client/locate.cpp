@@ -68,9 +68,8 @@ Result<os::Descriptor> connect_or_start(const ConnectSettings& settings,
                  ECONNREFUSED};
   }
   const std::string directory = std::filesystem::path(path).parent_path();
-  if (auto made = os::make_private_directory(directory, 0700); !made.ok()) return made.error();
-  const auto lock = os::lock_directory(directory);
-  if (!lock.ok()) return Error{lock.error().message, EAGAIN};  // it is being removed: again
+  const auto lock = os::lock_private_directory(directory, 0700);
+  if (!lock.ok()) return lock.error();
   connected = os::connect_to_path(path);
   if (connected.ok() || !nobody_listens(connected.error())) return connected;
   ::unlink(path.c_str());  // left behind by a daemon that was killed
@@ -129,8 +128,7 @@ Result<os::Descriptor> connect_to_daemon(const ConnectSettings& settings) {
   constexpr int kAttempts = 100;
   for (int attempt = 1;; ++attempt) {
     auto connected = connect_or_start(settings, path);
-    // EAGAIN: its directory was being removed, or its queue is full; EADDRINUSE: someone who does
-    // not lock has made it.
+    // EAGAIN: its queue is full; EADDRINUSE: someone who does not lock has made it.
     if (connected.ok() || attempt == kAttempts ||
         (connected.error().code != EAGAIN && connected.error().code != EADDRINUSE)) {
       return connected;

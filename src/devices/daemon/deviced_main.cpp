@@ -47,10 +47,7 @@ Result<os::Descriptor> listen_here(DaemonSettings& settings) {
   const std::string path = settings.socket.empty() ? default_socket_path() : settings.socket;
   const std::string directory = std::filesystem::path(path).parent_path();
   const bool group = settings.server.group.has_value();
-  if (auto made = os::make_private_directory(directory, group ? 0750 : 0700); !made.ok()) {
-    return made.error();
-  }
-  const auto lock = os::lock_directory(directory);
+  const auto lock = os::lock_private_directory(directory, group ? 0750 : 0700);
   if (!lock.ok()) return lock.error();
   // Nothing is left of a daemon that does not start. It fails where something else is in it.
   const auto give_up = [&](Error why) {
