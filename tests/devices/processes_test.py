@@ -200,6 +200,14 @@ class Processes(unittest.TestCase):
         daemon.terminate()
         daemon.communicate(timeout=LIMIT)
 
+    def test_a_daemon_that_is_told_to_end_at_once_leaves_nothing(self):
+        for _ in range(30):
+            daemon = self.daemon()  # its socket is there, perhaps nothing else yet
+            daemon.terminate()
+            _, errors = daemon.communicate(timeout=LIMIT)
+            self.assertEqual((daemon.returncode, errors), (0, ""))
+            self.assertFalse(self.socket.parent.exists())
+
     def test_there_is_one_daemon_a_socket(self):
         daemon = self.daemon()
         second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,

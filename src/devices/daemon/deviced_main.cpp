@@ -114,6 +114,9 @@ int run(std::span<const char* const> arguments) {
   }
   auto policy = policy_of(settings.policy, settings.policy_settings);
   if (!policy.ok()) return complain(kUsage, fmt::format("--policy: {}", policy.error().message));
+  // Before there is a socket: what ends the daemon from then on removes it.
+  auto queue = os::SignalQueue::open({SIGTERM, SIGINT});
+  if (!queue.ok()) return complain(kFailed, queue.error().message);
   auto listening = listening_socket(settings);
   if (!listening.ok()) return complain(kFailed, listening.error().message);
   auto trace = open_trace(settings);
@@ -125,8 +128,6 @@ int run(std::span<const char* const> arguments) {
     ::setsid();
   }
   os::set_process_name("amasia-deviced");
-  auto queue = os::SignalQueue::open({SIGTERM, SIGINT});
-  if (!queue.ok()) return complain(kFailed, queue.error().message);
   Signals signals(std::move(queue).value());
   Server server(settings.server, std::move(listening).value(), std::move(policy).value(),
                 trace.value().get());
