@@ -227,8 +227,9 @@ void Server::disconnect(std::uint64_t tag, const std::string& why) {
   Connection& connection = *found->second;
   if (connection.phase == Connection::Phase::kClosed) return;
   if (!why.empty()) {
+    // Its name may be any bytes.
     base::log_line(base::LogLevel::kWarning, "process {} ({}) is disconnected: {}",
-                   connection.peer.pid, text_of(connection.hello.program), why);
+                   connection.peer.pid, base::json_text(text_of(connection.hello.program)), why);
   }
   const bool served = connection.phase == Connection::Phase::kServed;
   connection.phase = Connection::Phase::kClosed;  // taken out later: this may be within a loop

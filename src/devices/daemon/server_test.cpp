@@ -171,6 +171,18 @@ TEST_F(ServerTest, AClientThatWritesRubbishDisturbsNobody) {
   }
 }
 
+TEST_F(ServerTest, ANameOfAnyBytesIsOneLineOfTheLog) {
+  link_settings_.program = "two\nlines \x01\xff";
+  auto broken = link();
+  testing::internal::CaptureStderr();
+  ASSERT_TRUE(broken->send({{put_record(0)}}));
+  EXPECT_TRUE(gone(*broken));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find(R"(("two\u000alines \u0001\ufffd") is disconnected: )"), std::string::npos)
+      << log;
+  EXPECT_EQ(log.find('\n'), log.size() - 1) << log;
+}
+
 TEST_F(ServerTest, WhatAClientHeldIsFreeWhenItHasGone) {
   auto waiting = link();
   for (std::uint64_t task = 1; task <= 50; ++task) {

@@ -30,13 +30,14 @@ Result<DeviceDescription> description_of(const DevicePacket& packet) {
   device.identity = text_of(packet.identity);
   if (device.identity.empty()) return Error{"a device without an identity was announced"};
   if (packet.device_class >= kDeviceClasses) {
-    return Error{fmt::format("device '{}' has class {} (allowed: 0 … {})", device.identity,
-                             packet.device_class, kDeviceClasses - 1)};
+    return Error{fmt::format("device {} has class {} (allowed: 0 … {})",
+                             base::json_text(device.identity), packet.device_class,
+                             kDeviceClasses - 1)};
   }
   constexpr std::uint32_t kMaxDepth = 1024;
   if (packet.queue_depth == 0 || packet.queue_depth > kMaxDepth) {
-    return Error{fmt::format("device '{}' has a queue of {} tasks (allowed: 1 … {})",
-                             device.identity, packet.queue_depth, kMaxDepth)};
+    return Error{fmt::format("device {} has a queue of {} tasks (allowed: 1 … {})",
+                             base::json_text(device.identity), packet.queue_depth, kMaxDepth)};
   }
   device.name = text_of(packet.name);
   device.vendor = text_of(packet.vendor);
