@@ -246,7 +246,8 @@ mcl_handle* mcl_task_init(char* prg_path, char* kname, uint64_t nargs, char* cop
                           unsigned long flags);
 
 /* The kernel that the task runs and how many arguments will be set. -MCL_ERR_INVKER where no
-   program has it, -MCL_ERR_ARGCOUNT where it is known to take another number. */
+   program has it, -MCL_ERR_ARGCOUNT where it is known to take another number. Finds the kernel in
+   the programs that mcl_prg_load has built, at the first call for it. */
 int mcl_task_set_kernel(mcl_handle* hdl, char* kname, uint64_t nargs);
 
 /* Argument `argid` (0 .. nargs-1): `size` bytes at `addr`, with MCL_ARG_* flags. */
@@ -276,7 +277,7 @@ int mcl_task_on_end(mcl_handle* hdl, mcl_end_function function, void* context);
    `ndependencies` tasks of `dep_list` have ended; if one of them fails it fails with MCL_ERR_DEPEND
    (dep_list may be reused at once, its handles may be freed).
    -MCL_ERR_INVARG, INVPES, INVREQ, INVKER, INVDEV, ARGCOUNT, ARGSIZE, DEVMEM, SRVCOMM, QUOTA: then
-   nothing was submitted. */
+   nothing was submitted, and the task may be put right. */
 int mcl_exec(mcl_handle* hdl, uint64_t* global_work_dims, uint64_t* local_work_dims,
              uint64_t flags);
 int mcl_exec2(mcl_handle* hdl, uint64_t* global_work_dims, uint64_t* local_work_dims,

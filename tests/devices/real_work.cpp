@@ -170,6 +170,31 @@ void check_add() {
   for (int i = 0; i < 1000; ++i) expect(z[i] == 4 * i, "add");
 }
 
+// Told by the call that makes them, not by the task.
+void check_wrong_arguments() {
+  std::vector<float> x(8), y(8), z(8);
+  double wide = 2;
+  float right = 2;
+  char kernel[] = "saxpy_float";
+  const auto says = [](const char* part) { return std::strstr(mcl_reason(), part) != nullptr; };
+  mcl_handle* const task = mcl_task_create();
+  for (const std::uint64_t count : {0, 3, 5}) {
+    expect(mcl_task_set_kernel(task, kernel, count) == -MCL_ERR_ARGCOUNT, "number", kernel);
+    expect(says("takes 4 arguments, not"), "number", mcl_reason());
+  }
+  expect(mcl_task_set_kernel(task, kernel, 4) == 0, "set_kernel", kernel);
+  mcl_task_set_arg(task, 0, x.data(), 32, kIn);
+  mcl_task_set_arg(task, 1, y.data(), 32, kIn);
+  mcl_task_set_arg(task, 2, &wide, sizeof wide, MCL_ARG_SCALAR);
+  mcl_task_set_arg(task, 3, z.data(), 32, kOut);
+  std::uint64_t global[3] = {8, 1, 1};
+  expect(mcl_exec(task, global, nullptr, MCL_TASK_ANY) == -MCL_ERR_ARGSIZE, "size", kernel);
+  expect(says("argument 2 of the kernel 'saxpy_float'"), "size", mcl_reason());
+  mcl_task_set_arg(task, 2, &right, sizeof right, MCL_ARG_SCALAR);
+  expect(mcl_exec(task, global, nullptr, MCL_TASK_ANY) == 0, "the same task, put right", kernel);
+  finish(task, "put right");
+}
+
 // Bands of rows as parts of registered buffers: all tasks use one copy of the second matrix.
 void check_tiles() {
   constexpr std::size_t kSize = 96, kBand = 12;
@@ -364,6 +389,7 @@ int main(int argc, char** argv) {
   check_vectors_and_products<float>("float", 1e-5);
   check_vectors_and_products<double>("double", 1e-13);
   check_add();
+  check_wrong_arguments();
   check_tiles();
   check_fourier();
   check_stencil();

@@ -45,11 +45,6 @@ struct ProgramCode {
   void* function = nullptr;  // kHostFunction: an mcl_host_kernel
 };
 
-// Loaded, on one device. Destroyed by the client when no task uses it, before its back end.
-class LoadedKernel {
- public:
-  virtual ~LoadedKernel() = default;
-};
 // Memory on one device. Destroyed by the client when no task uses it: that frees the memory.
 class DeviceBuffer {
  public:
@@ -75,6 +70,30 @@ struct Outcome {
   Nanos copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0;
 };
 
+// Of one argument what can be wrong with it before it has a place: buffers have size 0.
+enum class ArgumentKind : std::uint8_t { kValue, kBuffer, kLocal };
+struct ArgumentShape {
+  ArgumentKind kind = ArgumentKind::kValue;
+  std::size_t size = 0;
+  bool operator==(const ArgumentShape&) const = default;
+};
+
+// Loaded, on one device. Destroyed by the client when no task uses it, before its back end.
+class LoadedKernel {
+ public:
+  virtual ~LoadedKernel() = default;
+  // What the kernel is known not to take, as Failure::kArguments with a sentence: so many arguments
+  // (before they are set); arguments of these shapes. What is not known now is found when it runs.
+  virtual Outcome refuses(std::size_t count) const {
+    static_cast<void>(count);
+    return {};
+  }
+  virtual Outcome refuses(std::span<const ArgumentShape> shapes) const {
+    static_cast<void>(shapes);
+    return {};
+  }
+};
+
 // Told exactly once of the end of a Work, from any thread, also from within submit(). It must be
 // quick and may not block: it may run on a driver's thread.
 class Completion {
@@ -89,7 +108,7 @@ class Completion {
 };
 
 struct KernelArgument {
-  enum class Kind : std::uint8_t { kValue, kBuffer, kLocal };
+  using Kind = ArgumentKind;
   Kind kind = Kind::kValue;
   const void* value = nullptr;     // kValue: `size` bytes, to be copied by submit()
   std::size_t size = 0;            // kValue, kLocal (bytes of work-group memory), kBuffer

@@ -360,8 +360,7 @@ AMASIA_MCL_API int mcl_task_set_kernel(mcl_handle* hdl, char* kname, uint64_t na
   if (now->client->state_of(*task) != TaskState::kCreated) {
     return answer(fault(MCL_ERR_INVREQ, "the task was submitted already"));
   }
-  Fault why;
-  if (now->client->programs().devices_for(kname, &why) == 0 && why) return answer(std::move(why));
+  if (Fault wrong = now->client->programs().check(kname, nargs)) return answer(std::move(wrong));
   task->kernel = kname;
   task->arguments.assign(nargs, Argument{});
   return answer(no_fault());

@@ -35,6 +35,12 @@ std::uint64_t items_of(const Task& task) {
   return items;
 }
 
+ArgumentShape shape_of(const Argument& argument) {
+  if (argument.is_buffer()) return {ArgumentKind::kBuffer, 0};
+  const bool local = (argument.flags & MCL_ARG_LOCAL) != 0;
+  return {local ? ArgumentKind::kLocal : ArgumentKind::kValue, argument.size};
+}
+
 // Whether the user's thread is disturbed has nothing to do with which client it waits for.
 thread_local Patience own_patience;
 
@@ -145,8 +151,12 @@ Fault Client::check(Task& task) {
                                     ? task.flags & MCL_TASK_TYPE_MASK
                                     : std::uint64_t{MCL_TASK_ANY};
   DeviceSet able = ~DeviceSet{0};
-  Fault why;
   if (!task.kernel.empty()) {
+    std::vector<ArgumentShape> shapes;
+    shapes.reserve(task.arguments.size());
+    for (const Argument& argument : task.arguments) shapes.push_back(shape_of(argument));
+    if (Fault wrong = programs_.check(task.kernel, shapes)) return wrong;
+    Fault why;
     able = programs_.devices_for(task.kernel, &why);
     if (why) return why;
   }

@@ -2,6 +2,7 @@
 #include "devices/client/programs.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace amasia::devices {
 namespace {
@@ -84,6 +85,7 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
     std::erase_if(programs_, [&](const auto& one) { return one->function_name == function_name; });
   }
   programs_.push_back(std::move(made));
+  accepted_.clear();
   // What was not found may be there now.
   for (auto at = kernels_.begin(); at != kernels_.end();) {
     const bool replaces = !function_name.empty() && at->first.second == function_name;
@@ -97,31 +99,73 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
   return no_fault();
 }
 
-bool Programs::may_have(const Program& program, const std::string& kernel) const {
-  if (!program.function_name.empty()) return program.function_name == kernel;
-  return !program.lacks.contains(kernel);
+DeviceSet Programs::may_run(const Program& program, const std::string& kernel) const {
+  if (!program.function_name.empty() && program.function_name != kernel) return 0;
+  DeviceSet set = 0;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const DevicePlace& device = devices_[i];
+    const bool takes = (device.backend->takes(device.local) & set_of(program.code.kind)) != 0;
+    if (takes) set |= DeviceSet{1} << i;
+  }
+  const auto lacks = program.lacks.find(kernel);
+  return lacks == program.lacks.end() ? set : set & ~lacks->second;
 }
 
 DeviceSet Programs::devices_for(const std::string& kernel, Fault* why) const {
   std::lock_guard lock(mutex_);
   DeviceSet set = 0;
-  bool any = false;
-  for (const auto& program : programs_) {
-    if (!may_have(*program, kernel)) continue;
-    any = true;
-    for (std::size_t i = 0; i < devices_.size(); ++i) {
-      const DevicePlace& device = devices_[i];
-      if ((device.backend->takes(device.local) & set_of(program->code.kind)) != 0) {
-        set |= DeviceSet{1} << i;
-      }
-    }
-  }
-  if (!any) {
+  for (const auto& program : programs_) set |= may_run(*program, kernel);
+  if (set == 0) {
     *why = programs_.empty() ? fault(MCL_ERR_INVKER, "kernel '{}': no program is loaded", kernel)
                              : fault(MCL_ERR_INVKER, "no program that is loaded has kernel '{}'",
                                      kernel);
   }
   return set;
+}
+
+DeviceSet Programs::built_for(const std::string& kernel) const {
+  std::lock_guard lock(mutex_);
+  DeviceSet set = 0;
+  for (const auto& program : programs_) {
+    std::set<const Backend*> done;
+    for (DeviceSet left = may_run(*program, kernel); left != 0; left &= left - 1) {
+      const int device = std::countr_zero(left);
+      if (done.insert(devices_[static_cast<std::size_t>(device)].backend).second) {
+        set |= DeviceSet{1} << device;
+      }
+    }
+  }
+  return set;
+}
+
+template <typename What>
+Fault Programs::check_what(const std::string& kernel, std::size_t count, What what) {
+  Fault why;
+  for (DeviceSet left = built_for(kernel); left != 0; left &= left - 1) {
+    const auto device = static_cast<OwnDevice>(std::countr_zero(left));
+    const LoadedKernel* const loaded = find(device, kernel, count, &why);
+    if (loaded != nullptr) why = fault_of(loaded->refuses(what));
+    if (why.code == MCL_ERR_ARGCOUNT || why.code == MCL_ERR_ARGSIZE) return why;
+  }
+  why = no_fault();
+  devices_for(kernel, &why);
+  return why;
+}
+
+Fault Programs::check(const std::string& kernel, std::size_t count) {
+  return check_what(kernel, count, count);
+}
+
+Fault Programs::check(const std::string& kernel, std::span<const ArgumentShape> shapes) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = accepted_.find(kernel);
+    if (found != accepted_.end() && std::ranges::equal(found->second, shapes)) return no_fault();
+  }
+  if (Fault wrong = check_what(kernel, shapes.size(), shapes)) return wrong;
+  std::lock_guard lock(mutex_);
+  accepted_[kernel].assign(shapes.begin(), shapes.end());
+  return no_fault();
 }
 
 bool Programs::is_known(OwnDevice device, const std::string& kernel) const {
@@ -133,7 +177,7 @@ bool Programs::is_known(OwnDevice device, const std::string& kernel) const {
 std::uint64_t Programs::identity_of(const std::string& kernel) const {
   std::lock_guard lock(mutex_);
   for (const auto& program : programs_) {
-    if (may_have(*program, kernel)) return hash_of(kernel, program->identity) | 1;
+    if (may_run(*program, kernel) != 0) return hash_of(kernel, program->identity) | 1;
   }
   return hash_of(kernel) | 1;
 }
@@ -154,8 +198,7 @@ LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::s
   const DevicePlace& place = devices_[device];
   std::vector<Program*> candidates;
   for (const auto& program : programs_) {
-    const bool takes = (place.backend->takes(place.local) & set_of(program->code.kind)) != 0;
-    if (takes && may_have(*program, kernel)) candidates.push_back(program.get());
+    if ((may_run(*program, kernel) >> device & 1) != 0) candidates.push_back(program.get());
   }
   Kernel result;
   result.fault = fault(MCL_ERR_INVKER, "no program that device '{}' takes has kernel '{}'",
@@ -174,7 +217,7 @@ LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::s
     result.fault = fault_of(outcome);
     if (outcome.failure != Failure::kNoKernel) break;
     for (const auto& one : programs_) {
-      if (one.get() == program) program->lacks.insert(kernel);
+      if (one.get() == program) program->lacks[kernel] |= DeviceSet{1} << device;
     }
   }
   result.ready = true;

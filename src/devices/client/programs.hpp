@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -38,6 +39,12 @@ class Programs {
   // for it; nullptr: *why.
   LoadedKernel* find(OwnDevice device, const std::string& kernel, std::size_t arguments,
                      Fault* why);
+  // What is known to be wrong with so many arguments, or with arguments of these shapes
+  // (MCL_ERR_ARGCOUNT, MCL_ERR_ARGSIZE), of the kernel that a task would run; that no program has
+  // it (MCL_ERR_INVKER), once each device that takes one was asked. Loads the kernel, from what
+  // add() has built, at the first call for it; later ones with the same shapes are quick.
+  Fault check(const std::string& kernel, std::size_t count);
+  Fault check(const std::string& kernel, std::span<const ArgumentShape> shapes);
   // Whether find() would return at once.
   bool is_known(OwnDevice device, const std::string& kernel) const;
   // Equal for the same kernel in all programs of the node.
@@ -48,7 +55,7 @@ class Programs {
     ProgramCode code;
     std::string function_name;  // kHostFunction: its one kernel
     std::uint64_t identity = 0;
-    std::set<std::string> lacks;  // kernels that it is known not to have
+    std::map<std::string, DeviceSet> lacks;  // kernels that it is known not to have there
   };
   struct Kernel {
     bool ready = false;  // else it is being loaded by some thread
@@ -56,13 +63,19 @@ class Programs {
     Fault fault;
   };
   Fault build(const ProgramCode& code) const;
-  bool may_have(const Program& program, const std::string& kernel) const;
+  // Of each back end the device for which build() has built, for each program that may have it.
+  DeviceSet built_for(const std::string& kernel) const;
+  template <typename What>
+  Fault check_what(const std::string& kernel, std::size_t count, What what);
+  // Devices that take the program, and may find the kernel in it.
+  DeviceSet may_run(const Program& program, const std::string& kernel) const;
 
   const std::vector<DevicePlace>& devices_;
   mutable std::mutex mutex_;
   std::condition_variable loaded_;
   std::vector<std::unique_ptr<Program>> programs_;
   std::map<std::pair<OwnDevice, std::string>, Kernel> kernels_;
+  std::map<std::string, std::vector<ArgumentShape>> accepted_;  // the last ones of each kernel
   // Programs whose function was replaced: tasks may still run it.
   std::vector<Kernel> replaced_;
 };

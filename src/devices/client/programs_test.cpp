@@ -12,8 +12,27 @@ namespace {
 
 constexpr std::size_t kTakes = 2;
 
+class Pair final : public LoadedKernel {
+ public:
+  Outcome refuses(std::size_t count) const override {
+    Outcome outcome;
+    if (count != kTakes) outcome.failure = Failure::kArguments;
+    return outcome;
+  }
+  Outcome refuses(std::span<const ArgumentShape> shapes) const override {
+    ++looks;
+    Outcome outcome = refuses(shapes.size());
+    if (outcome.failure == Failure::kNone && shapes[1].size != 4) {
+      outcome.failure = Failure::kArguments;
+      outcome.message = "the second takes 4 bytes";
+    }
+    return outcome;
+  }
+  static inline std::atomic<int> looks{0};
+};
+
 // A driver whose kernels all take two arguments, and which gives the others time while it builds.
-class Builder final : public Backend {
+class Builder : public Backend {
  public:
   Builder() { devices_.resize(1); }
   std::string_view name() const override { return "builder"; }
@@ -26,7 +45,11 @@ class Builder final : public Backend {
     }
     std::this_thread::yield();
     ++builds;
-    if (arguments == kTakes) return std::make_unique<LoadedKernel>();
+    if (kernel == "elsewhere") {
+      outcome->failure = Failure::kNoKernel;
+      return nullptr;
+    }
+    if (arguments == kTakes) return std::make_unique<Pair>();
     outcome->failure = Failure::kArguments;
     outcome->message = "it takes two";
     return nullptr;
@@ -78,6 +101,52 @@ TEST(Programs, AWrongNumberOfArgumentsIsThatTasksMistake) {
     EXPECT_TRUE(programs.is_known(0, "kernel"));
   }
   EXPECT_GE(builder.builds, kRounds);
+}
+
+TEST(Programs, WrongArgumentsAreToldBeforeATaskRuns) {
+  Builder builder;
+  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()}};
+  Programs programs(devices);
+  EXPECT_EQ(programs.check("kernel", kTakes).code, MCL_ERR_INVKER);
+  ProgramCode code;
+  code.kind = ProgramKind::kSource;
+  ASSERT_FALSE(programs.add(code, ""));
+  // The number, also after the kernel was loaded with the right one, by which it is not spoilt.
+  EXPECT_EQ(programs.check("kernel", 1).code, MCL_ERR_ARGCOUNT);
+  EXPECT_EQ(programs.check("kernel", kTakes).code, 0);
+  EXPECT_EQ(programs.check("kernel", 3).code, MCL_ERR_ARGCOUNT);
+  using Kind = ArgumentKind;
+  const ArgumentShape right[] = {{Kind::kBuffer, 0}, {Kind::kValue, 4}};
+  const ArgumentShape wide[] = {{Kind::kBuffer, 0}, {Kind::kValue, 8}};
+  EXPECT_EQ(programs.check("kernel", wide).code, MCL_ERR_ARGSIZE);
+  EXPECT_EQ(programs.check("kernel", right).code, 0);
+  const int looks = Pair::looks;
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(programs.check("kernel", right).code, 0);
+  EXPECT_EQ(Pair::looks, looks) << "what was accepted is looked at again";
+  EXPECT_EQ(programs.check("kernel", wide).code, MCL_ERR_ARGSIZE);
+  EXPECT_EQ(programs.check("elsewhere", right).code, MCL_ERR_INVKER);
+}
+
+// A kernel that the program has for one of the devices only, as by the preprocessor.
+TEST(Programs, ThatOneDeviceLacksAKernelSaysNothingOfOthers) {
+  class Other final : public Builder {
+    std::unique_ptr<LoadedKernel> load(LocalDevice, const ProgramCode&, const std::string&,
+                                       std::size_t, Outcome*) override {
+      return std::make_unique<Pair>();
+    }
+  };
+  Builder builder;
+  Other other;
+  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()},
+                                            {&other, 0, other.devices().data()}};
+  Programs programs(devices);
+  ProgramCode code;
+  code.kind = ProgramKind::kSource;
+  ASSERT_FALSE(programs.add(code, ""));
+  EXPECT_EQ(programs.check("elsewhere", kTakes).code, 0);
+  Fault why;
+  EXPECT_EQ(programs.devices_for("elsewhere", &why), DeviceSet{2});
+  EXPECT_EQ(programs.devices_for("kernel", &why), DeviceSet{3});
 }
 
 }  // namespace

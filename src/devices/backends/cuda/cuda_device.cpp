@@ -236,15 +236,21 @@ std::unique_ptr<Kernel> Kernel::make(Device& device, std::shared_ptr<Program> pr
     }
     kernel->sizes_known = true;
   }
-  // Arguments in memory of the group are no parameters, and which those are is known at the launch.
-  if (kernel->sizes_known && kernel->sizes.size() > argument_count) {
-    *outcome = failed(Failure::kArguments,
-                      fmt::format("the kernel '{}' takes {} arguments, not {}", name,
-                                  kernel->sizes.size(), argument_count));
-    return nullptr;
-  }
+  *outcome = kernel->refuses(argument_count);
+  if (outcome->failure != Failure::kNone) return nullptr;
   kernel->program_ = std::move(program);
   return kernel;
+}
+
+// Arguments in memory of the group are no parameters, and which those are is not known yet.
+Outcome Kernel::refuses(std::size_t count) const {
+  if (!sizes_known || sizes.size() <= count) return {};
+  return failed(Failure::kArguments, fmt::format("the kernel '{}' takes {} arguments, not {}", name,
+                                                 sizes.size(), count));
+}
+
+Outcome Kernel::refuses(std::span<const ArgumentShape> shapes) const {
+  return sizes_known ? wrong_parameters(name, sizes, parameter_sizes(shapes)) : Outcome{};
 }
 
 }  // namespace amasia::devices::cuda

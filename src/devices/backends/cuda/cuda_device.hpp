@@ -63,6 +63,8 @@ class Kernel final : public LoadedKernel {
   static std::unique_ptr<Kernel> make(Device& device, std::shared_ptr<Program> program,
                                       const std::string& name, std::size_t argument_count,
                                       Outcome* outcome);
+  Outcome refuses(std::size_t count) const override;
+  Outcome refuses(std::span<const ArgumentShape> shapes) const override;
   CUfunction function = nullptr;
   std::string name;
   unsigned most_threads = 1;  // of a block, with the registers that it takes

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "devices/backends/outcomes.hpp"
+
 namespace amasia::devices::cuda {
 namespace {
 
@@ -63,6 +65,30 @@ void** Parameters::pointers() {
   pointers_.clear();
   for (auto& words : values_) pointers_.push_back(words.data());
   return pointers_.data();
+}
+
+std::vector<std::size_t> parameter_sizes(std::span<const ArgumentShape> shapes) {
+  std::vector<std::size_t> sizes;
+  for (const ArgumentShape& shape : shapes) {
+    if (shape.kind == ArgumentKind::kLocal) continue;
+    sizes.push_back(shape.kind == ArgumentKind::kBuffer ? sizeof(std::uint64_t) : shape.size);
+  }
+  return sizes;
+}
+
+Outcome wrong_parameters(const std::string& kernel, std::span<const std::size_t> wanted,
+                         std::span<const std::size_t> given) {
+  if (given.size() != wanted.size()) {
+    return failed(Failure::kArguments, fmt::format("the kernel '{}' takes {} arguments, not {}",
+                                                   kernel, wanted.size(), given.size()));
+  }
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (given[i] == wanted[i]) continue;
+    return failed(Failure::kArguments,
+                  fmt::format("parameter {} of the kernel '{}' takes {} bytes, not {}", i, kernel,
+                              wanted[i], given[i]));
+  }
+  return {};
 }
 
 std::vector<std::string> split_options(const std::string& options) {

@@ -33,8 +33,7 @@ class Parameters {
   void add_pointer(std::uint64_t address) { add_value(&address, sizeof address); }
   void add_local(std::size_t size) { shared_ += base::round_up(size, 16); }
 
-  std::size_t count() const { return values_.size(); }
-  std::size_t size_of(std::size_t index) const { return sizes_[index]; }
+  std::span<const std::size_t> sizes() const { return sizes_; }
   std::size_t shared_bytes() const { return shared_; }
   // Valid until the next add.
   void** pointers();
@@ -45,6 +44,12 @@ class Parameters {
   std::vector<void*> pointers_;
   std::size_t shared_ = 0;
 };
+
+// The sizes of the parameters that such arguments become.
+std::vector<std::size_t> parameter_sizes(std::span<const ArgumentShape> shapes);
+// What is wrong with parameters of the sizes `given` for a kernel that takes `wanted`.
+Outcome wrong_parameters(const std::string& kernel, std::span<const std::size_t> wanted,
+                         std::span<const std::size_t> given);
 
 // A compiler's command line as words: blanks separate, quotes of both kinds keep together.
 std::vector<std::string> split_options(const std::string& options);

@@ -20,6 +20,19 @@ Work work_of(std::vector<std::uint64_t> global, std::vector<std::uint64_t> local
   return work;
 }
 
+TEST(CudaLaunch, parameters_of_another_number_or_size_are_refused) {
+  using Kind = ArgumentKind;
+  const ArgumentShape shapes[] = {{Kind::kBuffer, 0}, {Kind::kLocal, 512}, {Kind::kValue, 4}};
+  const std::vector<std::size_t> sizes = parameter_sizes(shapes);
+  EXPECT_EQ(sizes, (std::vector<std::size_t>{8, 4}));
+  EXPECT_EQ(wrong_parameters("f", sizes, sizes).failure, Failure::kNone);
+  const std::size_t wide[] = {8, 8}, more[] = {8, 4, 4};
+  EXPECT_EQ(wrong_parameters("f", sizes, wide).message,
+            "parameter 1 of the kernel 'f' takes 4 bytes, not 8");
+  EXPECT_EQ(wrong_parameters("f", sizes, more).message, "the kernel 'f' takes 2 arguments, not 3");
+  EXPECT_EQ(wrong_parameters("f", more, sizes).failure, Failure::kArguments);
+}
+
 TEST(CudaShape, covers_exactly_the_work_items) {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
@@ -79,12 +92,12 @@ TEST(CudaParameters, are_pointers_to_aligned_copies_in_order) {
   parameters.add_local(100);
   parameters.add_local(1);
   parameters.add_pointer(0x123456789abcdef0);
-  EXPECT_EQ(parameters.count(), 41U);
+  EXPECT_EQ(parameters.sizes().size(), 41U);
   EXPECT_EQ(parameters.shared_bytes(), 112U + 16U);
   void** const pointers = parameters.pointers();
   for (std::size_t i = 0; i < values.size(); ++i) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(pointers[i]) % 8, 0U);
-    EXPECT_EQ(parameters.size_of(i), values[i].size());
+    EXPECT_EQ(parameters.sizes()[i], values[i].size());
     EXPECT_EQ(std::memcmp(pointers[i], values[i].data(), values[i].size()), 0);
   }
   EXPECT_EQ(*static_cast<std::uint64_t*>(pointers[40]), 0x123456789abcdef0U);

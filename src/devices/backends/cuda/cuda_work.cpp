@@ -149,20 +149,8 @@ bool pack(const Kernel& kernel, std::span<const KernelArgument> arguments, Param
     }
   }
   if (!kernel.sizes_known) return true;
-  if (parameters->count() != kernel.sizes.size()) {
-    *outcome = failed(Failure::kArguments,
-                      fmt::format("the kernel '{}' takes {} arguments, not {}", kernel.name,
-                                  kernel.sizes.size(), parameters->count()));
-    return false;
-  }
-  for (std::size_t i = 0; i < kernel.sizes.size(); ++i) {
-    if (parameters->size_of(i) == kernel.sizes[i]) continue;
-    *outcome = failed(Failure::kArguments,
-                      fmt::format("parameter {} of the kernel '{}' takes {} bytes, not {}", i,
-                                  kernel.name, kernel.sizes[i], parameters->size_of(i)));
-    return false;
-  }
-  return true;
+  *outcome = wrong_parameters(kernel.name, kernel.sizes, parameters->sizes());
+  return outcome->failure == Failure::kNone;
 }
 
 }  // namespace

@@ -121,10 +121,12 @@ class Kernel final : public LoadedKernel {
   ~Kernel() override;
 
   // A kernel object that no one else uses, until it is given back; nullptr: *error is set.
-  cl_kernel take(cl_int* error);
-  void give_back(cl_kernel kernel);
+  cl_kernel take(cl_int* error) const;
+  void give_back(cl_kernel kernel) const;
   const std::string& name() const { return name_; }
   std::size_t arguments() const { return arguments_; }
+  Outcome refuses(std::size_t count) const override;
+  Outcome refuses(std::span<const ArgumentShape> shapes) const override;
 
   // How long `items` work items take, going by the last launch; negative: there was none.
   double expected(std::uint64_t items) const {
@@ -140,8 +142,8 @@ class Kernel final : public LoadedKernel {
   std::shared_ptr<Program> program_;
   std::string name_;
   std::size_t arguments_;
-  os::Mutex mutex_;
-  std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
+  mutable os::Mutex mutex_;
+  mutable std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
   std::atomic<double> per_item_{-1};  // nanoseconds
 };
 
@@ -167,6 +169,7 @@ class Buffer final : public DeviceBuffer {
 void fly(Device& device, std::span<const Submission> all);
 
 // How an error of the driver is told to the client.
+Outcome wrong_argument(cl_int error, const Kernel& kernel, cl_uint index, std::size_t size);
 Outcome failed_launch(cl_int error, const Kernel& kernel);
 
 }  // namespace amasia::devices::opencl

@@ -172,20 +172,47 @@ std::unique_ptr<Kernel> Kernel::make(Device& device, std::shared_ptr<Program> pr
   cl_uint has = 0;
   error = device.cl.GetKernelInfo(first, CL_KERNEL_NUM_ARGS, sizeof has, &has, nullptr);
   kernel->give_back(first);
-  if (error == CL_SUCCESS && has != argument_count) {
-    *outcome = failed(Failure::kArguments,
-                      fmt::format("the kernel '{}' takes {} arguments, not {}", name, has,
-                                  argument_count));
-    return nullptr;
-  }
+  if (error == CL_SUCCESS) kernel->arguments_ = has;
+  *outcome = kernel->refuses(argument_count);
+  if (outcome->failure != Failure::kNone) return nullptr;
   return kernel;
+}
+
+Outcome Kernel::refuses(std::size_t count) const {
+  if (count == arguments_) return {};
+  return failed(Failure::kArguments, fmt::format("the kernel '{}' takes {} arguments, not {}",
+                                                 name_, arguments_, count));
+}
+
+// The driver looks at sizes when an argument is set, which need not be for a launch. Only what it
+// says of the size counts: a value of zeroes may be none that this parameter can have.
+Outcome Kernel::refuses(std::span<const ArgumentShape> shapes) const {
+  Outcome outcome = refuses(shapes.size());
+  cl_int error = CL_SUCCESS;
+  const cl_kernel kernel = outcome.failure == Failure::kNone ? take(&error) : nullptr;
+  if (kernel == nullptr) return outcome;
+  std::vector<std::byte> zeroes;
+  for (cl_uint index = 0; index < shapes.size() && outcome.failure == Failure::kNone; ++index) {
+    const ArgumentShape& shape = shapes[index];
+    const void* value = nullptr;
+    std::size_t size = shape.size;
+    if (shape.kind == ArgumentKind::kBuffer) size = sizeof(cl_mem);
+    if (shape.kind == ArgumentKind::kValue) {
+      zeroes.assign(size, std::byte{0});
+      value = zeroes.data();
+    }
+    error = device_.cl.SetKernelArg(kernel, index, size, value);
+    if (error == CL_INVALID_ARG_SIZE) outcome = wrong_argument(error, *this, index, size);
+  }
+  give_back(kernel);
+  return outcome;
 }
 
 Kernel::~Kernel() {
   for (const cl_kernel kernel : idle_) device_.cl.ReleaseKernel(kernel);
 }
 
-cl_kernel Kernel::take(cl_int* error) {
+cl_kernel Kernel::take(cl_int* error) const {
   {
     const os::MutexLock lock(mutex_);
     if (!idle_.empty()) {
@@ -197,7 +224,7 @@ cl_kernel Kernel::take(cl_int* error) {
   return device_.cl.CreateKernel(program_->handle(), name_.c_str(), error);
 }
 
-void Kernel::give_back(cl_kernel kernel) {
+void Kernel::give_back(cl_kernel kernel) const {
   const os::MutexLock lock(mutex_);
   idle_.push_back(kernel);
 }

@@ -125,6 +125,23 @@ TEST_F(OpenclTest, a_wrong_number_of_arguments_is_refused_when_the_kernel_is_loa
       << outcome.message;
 }
 
+TEST_F(OpenclTest, wrong_arguments_are_known_before_a_launch) {
+  const auto kernel = bench().load("saxpy", 4);
+  using Kind = ArgumentKind;
+  const ArgumentShape buffer{Kind::kBuffer, 0}, wide{Kind::kValue, 8}, value{Kind::kValue, 4};
+  const auto refused = [&](std::vector<ArgumentShape> shapes) {
+    return kernel->refuses(std::span<const ArgumentShape>(shapes)).message;
+  };
+  EXPECT_EQ(refused({buffer, buffer, value, buffer}), "");
+  EXPECT_NE(refused({buffer, buffer, wide, buffer}).find("argument 2 of the kernel 'saxpy'"),
+            std::string::npos);
+  EXPECT_NE(refused({buffer, value, value, buffer}).find("argument 1 of the kernel 'saxpy'"),
+            std::string::npos);
+  EXPECT_NE(refused({buffer, buffer, value}).find("takes 4 arguments, not 3"), std::string::npos);
+  EXPECT_EQ(kernel->refuses(4).failure, Failure::kNone);
+  EXPECT_EQ(kernel->refuses(5).failure, Failure::kArguments);
+}
+
 TEST_F(OpenclTest, aligned_memory_of_the_host_is_used_in_place) {
   for (LocalDevice device = 0; device < backend().devices().size(); ++device) {
     if (!backend().devices()[device].shares_host_memory) continue;

@@ -143,11 +143,8 @@ bool Flight::copy_to_host(std::span<const Copy> copies) {
 
 bool Flight::note_argument(cl_int error, cl_uint index, std::size_t size) {
   if (error == CL_SUCCESS) return true;
-  const bool users = error == CL_INVALID_ARG_SIZE || error == CL_INVALID_ARG_VALUE ||
-                     error == CL_INVALID_ARG_INDEX || error == CL_INVALID_MEM_OBJECT;
-  return fail(users ? Failure::kArguments : Failure::kDevice,
-              fmt::format("argument {} of the kernel '{}' does not take {} bytes so: {}", index,
-                          kernel_->name(), size, name_of_error(error)));
+  outcome_ = wrong_argument(error, *kernel_, index, size);
+  return false;
 }
 
 // A memory object for part of a buffer: a sub-buffer, or a copy where that is not aligned.
@@ -194,11 +191,8 @@ bool Flight::set_buffer(cl_kernel kernel, cl_uint index, const KernelArgument& a
 }
 
 bool Flight::set_arguments(cl_kernel kernel, const Work& work) {
-  if (work.arguments.size() != kernel_->arguments()) {
-    return fail(Failure::kArguments, fmt::format("the kernel '{}' takes {} arguments, not {}",
-                                                 kernel_->name(), kernel_->arguments(),
-                                                 work.arguments.size()));
-  }
+  outcome_ = kernel_->refuses(work.arguments.size());
+  if (outcome_.failure != Failure::kNone) return false;
   for (cl_uint index = 0; index < work.arguments.size(); ++index) {
     const KernelArgument& argument = work.arguments[index];
     switch (argument.kind) {
@@ -390,6 +384,14 @@ void Flight::arrive(cl_int status) {
 }
 
 }  // namespace
+
+Outcome wrong_argument(cl_int error, const Kernel& kernel, cl_uint index, std::size_t size) {
+  const bool users = error == CL_INVALID_ARG_SIZE || error == CL_INVALID_ARG_VALUE ||
+                     error == CL_INVALID_ARG_INDEX || error == CL_INVALID_MEM_OBJECT;
+  return failed(users ? Failure::kArguments : Failure::kDevice,
+                fmt::format("argument {} of the kernel '{}' does not take {} bytes so: {}", index,
+                            kernel.name(), size, name_of_error(error)));
+}
 
 Outcome failed_launch(cl_int error, const Kernel& kernel) {
   Failure failure = Failure::kDevice;
