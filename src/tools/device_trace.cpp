@@ -42,6 +42,7 @@ Json parse_events(std::string_view text) {
   Json out = Json::parse(text, nullptr, false);
   const std::size_t first = text.find_first_not_of(" \n\r\t");
   if (first == std::string_view::npos || text[first] != '[') return out;
+  if (out.is_discarded()) out = Json::parse(std::string(text) + "]", nullptr, false);
   std::string_view rest = text;
   // A cut within an event's arguments may leave a "}," that is not its end.
   for (int tries = 0; out.is_discarded() && tries < 4 && !rest.empty(); ++tries) {

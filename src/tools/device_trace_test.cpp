@@ -68,6 +68,7 @@ TEST(DeviceTrace, SlicesOfALaneNest) {
   const auto json = nlohmann::json::parse(some_trace());
   std::map<std::pair<int, int>, std::vector<std::pair<double, double>>> lanes;
   for (const auto& event : json) {
+    EXPECT_FALSE(event.value("name", "").empty()) << event;
     if (event.value("ph", "") != "X") continue;
     lanes[{event["pid"].get<int>(), event["tid"].get<int>()}].emplace_back(
         event["ts"].get<double>(), event["ts"].get<double>() + event["dur"].get<double>());
@@ -95,6 +96,10 @@ TEST(DeviceTrace, OfADaemonThatWasKilledIsReadUpToItsEnd) {
     most = std::max(most, tasks);
   }
   EXPECT_EQ(most, 4U);
+  // Without the bracket that ends it nothing of the last task is lost.
+  const auto trace = parse_device_trace(std::string_view(whole).substr(0, whole.size() - 3));
+  ASSERT_TRUE(trace.ok()) << trace.error().message;
+  EXPECT_DOUBLE_EQ(trace.value().tasks[3].copy_us, 200);
 }
 
 TEST(DeviceTrace, WhatIsNoneIsRefused) {

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace amasia::devices {
 namespace {
 
@@ -14,15 +16,19 @@ constexpr std::uint64_t kFirstClient = 1000;
 // A device or client with more tasks at once shows the others in its last lane.
 constexpr std::size_t kMostLanes = 4096;
 
-std::string metadata(std::uint64_t process, std::string_view name, std::string_view more) {
-  return fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}{}}}}},)"
-                     "\n",
-                     process, json_text(name), more);
-}
-
 double microseconds(Nanos nanos) { return static_cast<double>(nanos) / 1000; }
 
 }  // namespace
+
+std::string TraceText::event(std::string_view text) {
+  return fmt::format("{}\n{}", std::exchange(is_first_, false) ? "" : ",", text);
+}
+
+std::string TraceText::metadata(std::uint64_t process, std::string_view name,
+                                std::string_view more) {
+  return event(fmt::format(R"({{"name":"process_name","ph":"M","pid":{},"args":{{"name":{}{}}}}})",
+                           process, json_text(name), more));
+}
 
 std::string TraceText::device(DeviceId id, const DeviceDescription& description) {
   const std::string more = fmt::format(R"(,"device":{},"class":{},"depth":{},"memory":{})",
@@ -49,13 +55,12 @@ std::size_t TraceText::lane(std::uint64_t process, Nanos from, Nanos until) {
 }
 
 std::string TraceText::slice(std::string_view name, std::uint64_t process, std::size_t lane,
-                             Nanos from, Nanos until, std::string_view arguments) const {
+                             Nanos from, Nanos until, std::string_view arguments) {
   const std::string more =
       arguments.empty() ? std::string() : fmt::format(R"(,"args":{{{}}})", arguments);
-  return fmt::format(R"({{"name":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}{}}},)"
-                     "\n",
-                     json_text(name), microseconds(from - began_), microseconds(until - from),
-                     process, lane, more);
+  return event(fmt::format(R"({{"name":{},"ph":"X","ts":{:.3f},"dur":{:.3f},"pid":{},"tid":{}{}}})",
+                           json_text(name), microseconds(from - began_),
+                           microseconds(until - from), process, lane, more));
 }
 
 std::string TraceText::task(const TraceTask& task) {

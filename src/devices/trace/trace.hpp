@@ -6,6 +6,7 @@
 // each from grant to end, with copy in, run and copy out inside. A client is another process, whose
 // lanes show how long tasks queued. Times are microseconds since the trace began.
 // The text is a valid trace after every piece, but for the ']' that ends it: readers do without.
+// With it the file is JSON.
 #pragma once
 
 #include <array>
@@ -37,20 +38,24 @@ class TraceText {
   explicit TraceText(Nanos began) : began_(began) {}
 
   // Each returns what is to be appended to the file.
-  std::string begin() const { return "[\n"; }
+  std::string begin() const { return "["; }
   std::string device(DeviceId id, const DeviceDescription& description);
   std::string client(ClientId id, std::int32_t process, std::string_view program);
   std::string task(const TraceTask& task);
   // The file may end without it.
-  std::string end() const { return "{}]\n"; }
+  std::string end() const { return "\n]\n"; }
 
  private:
+  // On a line of its own, with the comma that parts it from the one before.
+  std::string event(std::string_view text);
   // The first lane of the process that is free at `from`; it is taken until `until`.
   std::size_t lane(std::uint64_t process, Nanos from, Nanos until);
   std::string slice(std::string_view name, std::uint64_t process, std::size_t lane, Nanos from,
-                    Nanos until, std::string_view arguments = {}) const;
+                    Nanos until, std::string_view arguments = {});
+  std::string metadata(std::uint64_t process, std::string_view name, std::string_view more);
 
   Nanos began_;
+  bool is_first_ = true;
   std::map<std::uint64_t, std::vector<Nanos>> lanes_;
 };
 
