@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The module with a daemon of its own: on the host's cores, and on OpenCL's devices where there are
 // any.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -61,13 +63,33 @@ int wait_at_gate(const mcl_host_range*, void* const*, std::uint64_t) {
   return 0;
 }
 
+// The daemon removes its folder at its end. Where the test is killed with all its children, as at
+// the end of its time, nobody would: a process that is no child of ours waits for our end.
+void remove_after_us(const std::string& folder) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) std::abort();  // nobody closes our end before we end
+  const pid_t child = ::fork();
+  if (child != 0) {
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+    return;
+  }
+  if (::setsid() < 0 || ::fork() != 0) ::_exit(0);
+  for (const int ours : {0, 1, 2, ends[1]}) ::close(ours);
+  char none;
+  static_cast<void>(::read(ends[0], &none, 1));
+  ::unlink((folder + "/devices.sock").c_str());
+  ::rmdir(folder.c_str());
+  ::_exit(0);
+}
+
 class Daemon {
  public:
   Daemon() {
     folder_ = std::filesystem::temp_directory_path() / "amasia-device-tasks-XXXXXX";
     if (::mkdtemp(folder_.data()) == nullptr) std::abort();
-    std::ofstream(path("kernels.cl")) << kSource;
-    socket_ = folder_ + "/run/devices.sock";
+    remove_after_us(folder_);
+    socket_ = folder_ + "/devices.sock";
     ::setenv("AMASIA_DEVICES_SOCKET", socket_.c_str(), 1);
     ::setenv("AMASIA_DEVICES_START", "0", 1);
     ::setenv("POCL_DEVICES", "basic", 0);
@@ -75,7 +97,7 @@ class Daemon {
   }
   ~Daemon() {
     stop(SIGTERM);
-    std::filesystem::remove_all(folder_);
+    if (std::filesystem::exists(folder_)) ADD_FAILURE() << "the daemon leaves " << folder_;
   }
   void start() {
     // Ends by itself, too: the test may be killed.
@@ -91,8 +113,6 @@ class Daemon {
     ::waitpid(process_, nullptr, 0);
     ::unlink(socket_.c_str());
   }
-  std::string path(const std::string& name) const { return folder_ + "/" + name; }
-
  private:
   // The socket's name is there before the daemon listens.
   bool listens() const {
@@ -115,11 +135,20 @@ struct WithDaemon : testing::Environment {
 };
 const auto* const kWithDaemon = testing::AddGlobalTestEnvironment(new WithDaemon);
 
-std::string path_of(const std::string& name, const std::string& text) {
-  const std::string path = the_daemon->path(name);
-  std::ofstream(path) << text;
-  return path;
-}
+// A file with this text, in memory, that goes with its owner.
+class TextFile {
+ public:
+  explicit TextFile(const std::string& text) : number_(::memfd_create("kernels", MFD_CLOEXEC)) {
+    std::ofstream(path()) << text;
+  }
+  ~TextFile() { ::close(number_); }
+  TextFile(const TextFile&) = delete;
+  TextFile& operator=(const TextFile&) = delete;
+  std::string path() const { return "/proc/self/fd/" + std::to_string(number_); }
+
+ private:
+  int number_;
+};
 
 struct Setting {
   const char* backend;
@@ -147,7 +176,7 @@ class DeviceTasks : public testing::TestWithParam<Setting> {
       devices.add_host_kernel("fail", fail);
       devices.add_host_kernel("wait_at_gate", wait_at_gate);
     } else {
-      devices.load(the_daemon->path("kernels.cl")).get();
+      devices.load(TextFile(kSource).path()).get();
     }
   }
   static bool on_host() { return std::string(GetParam().backend) == "host"; }
@@ -265,14 +294,13 @@ TEST_P(DeviceTasks, FailuresAreExceptionsWithTheReason) {
       EXPECT_EQ(failed.code(), MCL_ERR_EXEC);
       EXPECT_NE(std::string(failed.what()).find("returned 7"), std::string::npos) << failed.what();
     } else {
-      const std::string path = path_of("broken.cl", "__kernel void broken() { no_such_thing(); }");
-      const error failed = error_of([&] { devices.load(path).get(); });
+      const TextFile broken("__kernel void broken() { no_such_thing(); }");
+      const error failed = error_of([&] { devices.load(broken.path()).get(); });
       EXPECT_EQ(failed.code(), MCL_ERR_INVPRG);
       EXPECT_NE(std::string(failed.what()).find("no_such_thing"), std::string::npos)
           << failed.what();
     }
-    const std::string none = the_daemon->path("none.cl");
-    EXPECT_EQ(error_of([&] { devices.load(none).get(); }).code(), MCL_ERR_INVPRG);
+    EXPECT_EQ(error_of([&] { devices.load("/nowhere/none.cl").get(); }).code(), MCL_ERR_INVPRG);
   });
 }
 
