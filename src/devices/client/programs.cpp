@@ -153,6 +153,11 @@ Fault Programs::check_what(const std::string& kernel, std::size_t count, What wh
 }
 
 Fault Programs::check(const std::string& kernel, std::size_t count) {
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = accepted_.find(kernel);
+    if (found != accepted_.end() && found->second.size() == count) return no_fault();
+  }
   return check_what(kernel, count, count);
 }
 
