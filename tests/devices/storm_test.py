@@ -30,6 +30,9 @@ INSIDE = "AMASIA_STORM_INSIDE"  # set in the namespace
 PUBLIC = [pathlib.Path(path) for path in ("/dev/shm", "/run", "/tmp")]
 POLICIES = ("", "priority", "first-fit+delay", "priority+hybrid+cost", "earliest-finish",
             "first-device")
+# Of a daemon that is told to end: there was another one already, which the log tells; or SIGTERM
+# came before it had said what that means to it.
+ENDS = (0, 1, -signal.SIGTERM)
 
 
 class Failure(Exception):
@@ -206,8 +209,7 @@ class Storm:
 
     def drain_the_daemon(self):
         self.count["daemons drained"] += signal_daemons(self.socket, signal.SIGTERM)
-        # SIGTERM may come before it has said what that means to it.
-        self.reap_daemon(0, 1, -signal.SIGTERM)
+        self.reap_daemon(*ENDS)
         self.perhaps_start_daemon()
 
     def reap_daemon(self, *allowed):
@@ -306,7 +308,7 @@ class Storm:
             os.kill(process, signal.SIGTERM)
             expect(select.select([watch], [], [], LIMIT)[0], "the daemon does not drain")
             os.close(watch)
-        self.reap_daemon(0)
+        self.reap_daemon(*ENDS)
         expect(not self.socket.parent.exists(), "the daemon's socket is left")
         allowed = ("is disconnected: ", "tasks are left after", "a daemon listens at")
         self.log.flush()
