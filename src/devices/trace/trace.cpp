@@ -79,12 +79,13 @@ std::string TraceText::task(const TraceTask& task) {
   std::string out = slice("queued", client, in, task.put_at, task.granted_at,
                           fmt::format(R"("task":{})", task.task.task));
   out += slice(name, device, on, task.granted_at, task.finished_at, arguments);
-  const auto part = [&](const char* what, Nanos from, Nanos until) {
+  const auto copy = [&](const char* what, Nanos from, Nanos until) {
     if (from != 0 && until > from) out += slice(what, device, on, from, until);
   };
-  part("copy in", task.copy_began, task.run_began);
-  part("run", task.run_began, task.run_ended);
-  part("copy out", task.run_ended, task.copy_ended);
+  copy("copy in", task.copy_began, task.run_began);
+  // Also one that took no time: the daemon's clock stands still while it reads what has arrived.
+  if (task.run_began != 0) out += slice("run", device, on, task.run_began, task.run_ended);
+  copy("copy out", task.run_ended, task.copy_ended);
   return out;
 }
 
