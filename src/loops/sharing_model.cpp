@@ -21,12 +21,6 @@ constexpr double kAlike = 0.2;
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
 constexpr double kLeastLoss = 1;
-// Shares are moved for an imbalance beyond this, ...
-constexpr double kImbalance = 1.03, kStriking = 1.3;
-// ... which pays back what the data take that follow, so many times over, in as many executions as
-// there have been.
-constexpr double kPaysBack = 2;
-constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 constexpr std::uint32_t kTrialRuns = 2, kMostTrialRuns = 5;
@@ -41,26 +35,16 @@ double mix(double old, double now) {
   return std::abs(mixed) < std::numeric_limits<double>::min() ? 0 : mixed;
 }
 
-double per_node(const RegionPart& node) {
-  return static_cast<double>(node.busy) + static_cast<double>(node.stall);
-}
-
 }  // namespace
 
 // What one execution says, in ns.
 struct SharingModel::Judgement {
   double alone = 0;  // 0: the origin did nothing, so it cannot be said
+  double alone_by_all = 0;
   double elapsed = 0, rest = 0, stall = 0;
   double balanced = 0;   // with all nodes' times equal
   double computing = 0;  // the same if there were no stall, and without the rest
 };
-
-double SharingModel::Recent::median_with(double latest) {
-  const double before = std::exchange(last, latest), earlier = std::exchange(last_but_one, before);
-  if (before == 0) return latest;
-  if (earlier == 0) return std::min(latest, before);
-  return std::max(std::min(latest, before), std::min(std::max(latest, before), earlier));
-}
 
 SharingModel::SharingModel(std::span<const double> powers, Rule rule)
     : node_count_(powers.size()), rule_(rule) {
@@ -82,7 +66,7 @@ void SharingModel::apply_threshold(std::span<const RegionPart> nodes) {
     for (std::size_t i = 1; i < node_count_; ++i) {
       const RegionPart& node = nodes[i];
       if (node.threads == 0) continue;
-      const double all = per_node(node) * node.threads;
+      const double all = node.time() * node.threads;
       const double period = all / static_cast<double>(std::max<std::uint64_t>(node.faults, 1));
       fault_period_[i] = fault_period_[i] > 0 ? mix(fault_period_[i], period) : period;
     }
@@ -113,10 +97,13 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
   double rates = 0, busy_rates = 0, longest = 0, work = 0;
   for (const RegionPart& node : nodes) {
     if (node.threads == 0) continue;
-    longest = std::max(longest, per_node(node));
+    longest = std::max(longest, node.time());
+    const auto i = static_cast<std::size_t>(&node - nodes.data());
+    const double speed = single_[i].throughput / single_[0].throughput;
+    now.alone_by_all += static_cast<double>(node.busy) * speed;
     now.stall = std::max(now.stall, static_cast<double>(node.stall));
-    if (node.work > 0 && per_node(node) > 0) {
-      rates += node.work / per_node(node);
+    if (node.work > 0 && node.time() > 0) {
+      rates += node.work / node.time();
       busy_rates += node.work / std::max(1.0, static_cast<double>(node.busy));
       work += node.work;
     }
@@ -138,12 +125,14 @@ void SharingModel::note(const Judgement& now) {
   };
   if (now.alone > 0) {
     if (predicted_ > 0) {
-      const double off = std::abs(now.alone / predicted_ - 1);
+      const double off = std::min(std::abs(now.alone / predicted_ - 1),
+                                  std::abs(now.alone_by_all / std::max(1.0, alone_by_all_) - 1));
       spread_ = first ? off : mix(spread_, off);
     }
     if (predicted_ <= 0) predicted_ = now.alone;
     average(predicted_, now.alone);
     findings_.alone = predicted_ * measured_by_predicted_;
+    average(alone_by_all_, now.alone_by_all);
   }
   average(findings_.stall, now.stall);
   average(findings_.charged, charged_since_);
@@ -159,7 +148,7 @@ void SharingModel::note_variation(std::span<const RegionPart> nodes, double elap
   if (phase_ == Phase::kShared && window_.settling == 0) {
     std::array<Variation::Part, base::kMaxNodes> parts{};
     for (std::size_t i = 0; i < node_count_; ++i) {
-      if (nodes[i].threads != 0) parts[i] = {nodes[i].work, per_node(nodes[i])};
+      if (nodes[i].threads != 0) parts[i] = {nodes[i].work, nodes[i].time()};
     }
     variation_.note(std::span(parts).first(node_count_), elapsed);
   }
@@ -188,9 +177,9 @@ void SharingModel::decide_when_cold(const Judgement& now) {
   // So will be to fork and join more nodes than are of use; one is the least.
   const auto others = static_cast<double>(std::max<std::size_t>(nodes_in_use(), 2) - 1);
   const double expected = now.computing + now.stall + now.rest / others;
-  const double loss = expected - now.alone;
+  const double alone = std::max(now.alone, now.alone_by_all);
   const bool beyond_hope =
-      now.alone > 0 && expected > kBeyondHope * now.alone && loss > kSmallLoss;
+      now.alone > 0 && expected > kBeyondHope * alone && expected - alone > kSmallLoss;
   if (!beyond_hope || tried_before_) return enter(Phase::kWarm);
   if (move_elsewhere()) return;
   // The next time data may turn out to stay, if it is given the time.
@@ -204,12 +193,14 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   if (!pays && settles && runs_in_phase_ < kMostWarmRuns) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
-  const double ratio = findings_.alone > 0 ? findings_.shared / findings_.alone : 0;
-  if (ratio < kClearGain) {
+  // Where iterations are unlike, the origin's part says too little or too much of the whole; the
+  // sum of all parts does so where cores are not as fast as they are thought to be.
+  const auto [least, most] = std::minmax(findings_.alone, alone_by_all_);
+  if (findings_.alone <= 0 || findings_.shared < kClearGain * least) {
     patience_ = 1;
     return enter(Phase::kShared);
   }
-  if (ratio > kClearLoss) return go_alone();
+  if (findings_.shared > kClearLoss * most) return go_alone();
   enter(Phase::kTrial);
 }
 
@@ -250,6 +241,8 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   note(now);
   note_variation(nodes, now.elapsed);
   const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
+  const double waiting = now.computing + now.stall + findings_.rest;
+  const double waiting_before = std::exchange(waiting_before_, waiting);
   const bool settles = cold || kSettling * now.elapsed < elapsed_before;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
@@ -268,9 +261,9 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
     default: {
       // An average in which one execution counts for little is slow to see that all has changed:
       // the regions that had the data spread have gone back to the origin.
-      const double twice = std::min(now.elapsed, elapsed_before);
-      const bool beyond_hope = twice > kBeyondHope * findings_.alone;
-      const double took = beyond_hope ? std::max(twice, findings_.shared) : findings_.shared;
+      const double twice = std::min(waiting, waiting_before);
+      const bool counts = window_.settling == 0 || twice > kBeyondHope * findings_.alone;
+      const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
       if (findings_.alone > 0 && has_lost(took, findings_.alone) && !move_elsewhere()) go_alone();
     }
   }
@@ -317,56 +310,6 @@ void SharingModel::charge(Nanos stall) {
   } else if (runs_in_phase_ == 0) {
     cost_of_trying_ += static_cast<double>(stall);  // the last shared execution's
   }
-}
-
-// By sums over executions since the last change, more of them each time: single times vary, and a
-// share that moves takes its data along.
-void SharingModel::rebalance(std::span<const RegionPart> nodes) {
-  // Data follow a share that has moved: what they cost then is no reason to move it back.
-  if (window_.settling > 0) {
-    --window_.settling;
-    return;
-  }
-  double slowest = 0, rates = 0, work = 0, known = 0;
-  ++window_.runs;
-  for (std::size_t i = 0; i < node_count_; ++i) {
-    const RegionPart& node = nodes[i];
-    if (node.threads == 0) continue;
-    if (node.work > 0) {
-      window_.work[i] += node.work;
-      window_.time[i] += recent_[i].median_with(per_node(node) / node.work) * node.work;
-    }
-    if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
-    slowest = std::max(slowest, window_.time[i]);
-    rates += window_.work[i] / window_.time[i];
-    work += window_.work[i];
-    known += powers_[i];
-  }
-  if (rates <= 0) return;
-  const double imbalance = slowest / (work / rates);
-  const bool due = window_.runs >= window_.length || (window_.runs > 1 && imbalance > kStriking);
-  if (!due) return;
-  std::array<double, base::kMaxNodes> balanced = powers_;
-  double moved = 0;
-  for (std::size_t i = 0; i < node_count_; ++i) {
-    if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
-    balanced[i] = window_.work[i] / window_.time[i] / rates * known;
-    moved += std::abs(balanced[i] - powers_[i]) / 2 / known;
-  }
-  const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
-  const bool pays = imbalance > kStriking || gain > kPaysBack * moved * first_stall_;
-  const bool moves = imbalance > kImbalance && pays;
-  if (moves) {
-    powers_ = balanced;
-    for (std::size_t i = 0; i < node_count_; ++i) {
-      if (window_.time[i] > 0) rates_[i] = powers_[i];
-    }
-    ++version_;
-  }
-  const std::uint32_t length = std::min(2 * window_.length, kLongestWindow);
-  window_ = {};
-  window_.length = length;
-  if (moves) window_.settling = kSettlingRuns;
 }
 
 const char* name_of(SharingModel::Phase phase) {

@@ -6,7 +6,8 @@
 //
 // Of an execution on several nodes, node i did the part w_i of the work, sum w_i = 1, computing for
 // b_i and waiting for pages for s_i (means over its threads). Then
-//   alone     = b_0 / w_0                           the origin without the others, nor stall
+//   alone     = b_0 / w_0                           the origin without the others, nor stall; also
+//               sum b_i * speed of i / speed of 0     by all parts: only what both say is clear
 //   rate_i    = w_i / (b_i + s_i)                   the node's speed with what sharing costs it
 //   balanced  = 1 / sum rate_i + rest               rest = elapsed - max (b_i + s_i): fork and join
 //   shared    = balanced + charged                  charged: stall that it causes elsewhere
@@ -50,6 +51,7 @@ struct RegionPart {
   Nanos busy = 0;             // mean over its threads: waiting neither for pages nor for others
   Nanos stall = 0;            // mean over its threads: waiting for pages
   std::uint64_t faults = 0;   // of all its threads
+  double time() const { return static_cast<double>(busy) + static_cast<double>(stall); }
   // Of one of its threads, where that was counted; else 0.
   std::uint64_t cache_misses = 0;
   std::uint64_t instructions = 0;
@@ -184,7 +186,12 @@ class SharingModel {
     std::uint32_t runs = 0;
     std::uint32_t length = 1;  // after which they are
     std::uint32_t settling = 0;  // executions that do not count yet
-    std::array<double, base::kMaxNodes> work{}, time{};
+    // `time` is made of medians of three, `whole` of what each execution took; `long_runs` are
+    // those that took much longer than the median.
+    std::array<double, base::kMaxNodes> work{}, time{}, whole{};
+    std::array<std::uint32_t, base::kMaxNodes> long_runs{};
+    // What the node took for its work: without exceptions, but with what is the rule.
+    double time_of(std::size_t node) const;
   };
   Window window_;
   // A node's time per work in the last two executions that counted; 0: none did. The median of
@@ -200,10 +207,12 @@ class SharingModel {
   std::uint32_t findings_of_ = 0;  // executions
   double charged_since_ = 0;       // the last shared execution
   double predicted_ = 0;           // time alone by the last shared execution
-  double spread_ = 0;              // of these predictions, relative to their average
+  double alone_by_all_ = 0;        // the same, by what all nodes did
+  double spread_ = 0;              // of these predictions, relative; of the better ones
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
   double elapsed_before_ = 0;  // of the last shared execution
+  double waiting_before_ = 0;  // the same, with shares in balance but for what it waited for pages
   double lost_ = 0;            // in this phase against the next best; never below 0
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double first_stall_ = 0;     // of the cold one, in which all data came that were needed

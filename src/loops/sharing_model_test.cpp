@@ -555,6 +555,44 @@ TEST(SharingModel, GoesAloneAtOnceWhereItSuddenlyWaitsForAll) {
   EXPECT_EQ(model.phase(), Phase::kAlone);
 }
 
+// A loop whose iterations grow: the origin has the lighter half.
+TEST(SharingModel, ALightPartOfTheOriginIsNotTheWholesHalf) {
+  SharingModel model(std::vector<double>{1, 1});
+  Nanos own = 1'100'000;
+  const auto observe = [&](Nanos stall) {
+    own = 2'500'000 - own;  // its part takes 1.1 or 1.4 ms, all together takes about 4
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = 0.5, .busy = own, .stall = stall, .faults = 1},
+        RegionPart{.threads = 1, .work = 0.5, .busy = 2'900'000, .stall = stall, .faults = 1}};
+    model.observe_shared(parts, 2'900'000 + stall + 100'000, true);
+  };
+  observe(5'000'000);
+  while (model.phase() == Phase::kWarm) observe(1'200'000);
+  ASSERT_NE(model.phase(), Phase::kAlone) << "4 ms by what both did, not 2.2";
+  while (!model.shares()) model.observe_alone(4'000'000, 0);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+// A node that stands still in some executions, as under a quota of CPU time.
+TEST(SharingModel, WhatIsTheRuleIsNoException) {
+  SharingModel model(std::vector<double>{1, 0.5});
+  for (int run = 0; run < 100; ++run) {
+    ASSERT_TRUE(model.shares() || run < 10) << run;
+    if (!model.shares()) {
+      model.observe_alone(8'000'000, 0);
+      continue;
+    }
+    const double part = model.powers()[1] / (model.powers()[0] + model.powers()[1]);
+    const auto own = static_cast<Nanos>(8e6 * (1 - part));
+    // A core as fast as the origin's that is there for a third of the time.
+    const auto other = static_cast<Nanos>(8e6 * part * (run % 3 == 0 ? 7 : 1));
+    const std::vector<RegionPart> parts = {{.threads = 1, .work = 1 - part, .busy = own},
+                                           {.threads = 1, .work = part, .busy = other}};
+    model.observe_shared(parts, std::max(own, other) + 10'000, true);
+  }
+  EXPECT_NEAR(model.powers()[1] / model.powers()[0], 0.33, 0.1);
+}
+
 // Regions that are still shared have its data: it waits for them, and will not when they stay too.
 TEST(SharingModel, WhatOthersTookIsNotHeldAgainstStaying) {
   SharingModel model(std::vector<double>{1, 1});
