@@ -59,7 +59,7 @@ struct Program {
       }
     }
   }
-  // Differences that a brief calibration is trusted with.
+  // Clear differences, as a calibration tells them.
   std::vector<double> calibrated_speeds() const {
     constexpr double kClear = 1.5;
     std::vector<double> known;

@@ -261,7 +261,6 @@ class Node final : public fabric::Handler {
   Services& services_;
   void count_threads();
   loops::SharingModel::Rule rule_for(Abi abi) const;
-  double unsettled_speed_ratio(NodeId node) const;
 
   NodeSettings settings_;  // constant once main runs
   std::array<std::uint32_t, kAbis> default_threads_{};

@@ -196,8 +196,6 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     // gcc's threads have equal shares, and thread 0 is the origin's.
     if (request.abi == Abi::kKmpc && !settings_.fixed_speeds) record.model->allow_elsewhere();
     if (!calibration_.has_value()) return;
-    for (std::uint16_t i = 0; i < powers.size(); ++i) powers[i] *= unsettled_speed_ratio(NodeId{i});
-    record.model->set_throughputs(powers);
     std::vector<double> break_even;
     for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);
     record.model->set_break_even(break_even);
@@ -220,7 +218,8 @@ loops::SharingModel::Rule Node::rule_for(Abi abi) const {
 
 void Node::set_calibration(machine::Calibration calibration) {
   AMASIA_CHECK(calibration.nodes.size() == node_count(), "every node has been calibrated");
-  // A brief one may have met a busy moment; what it says of speeds is found out soon anyway.
+  // A brief one may have met a busy moment, and is kept for later runs. What it says of speeds is
+  // found out soon anyway; NPB's LU went to a node that one had taken for faster, and stayed.
   if (!settings_.told_speeds && calibration.method != machine::Method::kBrief) {
     for (std::uint16_t i = 0; i < node_count(); ++i) {
       settings_.core_speeds[i] = clear_speed_ratio(calibration, NodeId{i});
@@ -228,13 +227,6 @@ void Node::set_calibration(machine::Calibration calibration) {
     count_threads();
   }
   calibration_ = std::move(calibration);
-}
-
-// What a brief calibration says of a node's cores beyond settings_.core_speeds, which it is not
-// trusted with: shares follow those.
-double Node::unsettled_speed_ratio(NodeId node) const {
-  const bool brief = calibration_.has_value() && calibration_->method == machine::Method::kBrief;
-  return brief && !settings_.told_speeds ? clear_speed_ratio(*calibration_, node) : 1;
 }
 
 void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record) {
