@@ -205,20 +205,30 @@ TEST(CommonNode, LeavesWhatWaitsForDataWhereTheOriginIsAsFast) {
   }
 }
 
+// What the program takes until its regions are gathered.
+double time_apart(Program& program, const CommonNode& common) {
+  double time = 0;
+  for (int i = 0; i < 3000 && common.state() == CommonNode::State::kApart; ++i) {
+    time += program.round();
+  }
+  return time;
+}
+
+double cost_of(const Program& program) {
+  double cost = 0;
+  for (const SharingModel& model : program.models) cost += model.cost_of_trying();
+  return cost;
+}
+
 // What one node computed of it tells little of a loop whose iterations are unlike.
 TEST(CommonNode, TriesANodeThatIsNotKnownToBeFasterOnceThatCostsLittle) {
   Program program = solver(1, 1);
   program.weights = {1.4, 0.6};
   CommonNode common(2);
   program.begin(&common);
-  double time = 0, cost = 0;
-  for (int i = 0; i < 3000 && common.state() == CommonNode::State::kApart; ++i) {
-    time += program.round();
-    cost = 0;
-    for (const SharingModel& model : program.models) cost += model.cost_of_trying();
-  }
+  const double time = time_apart(program, common);
+  EXPECT_GT(time, 15 * cost_of(program));
   EXPECT_EQ(common.state(), CommonNode::State::kTrial);
-  EXPECT_GT(time, 15 * cost);
   for (int i = 0; i < 3000; ++i) program.round();
   EXPECT_EQ(common.state(), CommonNode::State::kApart);
 }
@@ -227,13 +237,8 @@ TEST(CommonNode, TriesANodeThatIsKnownToBeFasterAsSoonAsItMissesIt) {
   Program program = solver(0.33, 1);
   CommonNode common(2);
   program.begin(&common);
-  double time = 0, cost = 0;
-  for (int i = 0; i < 3000 && common.state() == CommonNode::State::kApart; ++i) {
-    time += program.round();
-    cost = 0;
-    for (const SharingModel& model : program.models) cost += model.cost_of_trying();
-  }
-  EXPECT_LT(time, 10 * cost);
+  const double time = time_apart(program, common);
+  EXPECT_LT(time, 10 * cost_of(program));
 }
 
 TEST(CommonNode, ComesBackFromWhereSerialCodeWantsTheData) {

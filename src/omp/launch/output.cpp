@@ -114,12 +114,13 @@ void OutputSource::send_lines(std::size_t stream, std::string_view text) {
                std::as_bytes(std::span(text)));
 }
 
-// The file's size is the length of the rest. Nothing to be done where it cannot be written.
+// The file's size is the length of the rest. Written before it is cut, so that it never has bytes
+// that nobody wrote. Nothing to be done where it cannot be.
 void OutputSource::keep_rest(std::size_t stream) {
   const std::string_view rest = lines_[stream].rest();
   const int file = rests_[stream].get();
-  if (ftruncate(file, static_cast<off_t>(rest.size())) != 0) return;
-  static_cast<void>(pwrite(file, rest.data(), rest.size(), 0) == 0);
+  if (pwrite(file, rest.data(), rest.size(), 0) < 0) return;
+  static_cast<void>(ftruncate(file, static_cast<off_t>(rest.size())) == 0);
 }
 
 bool OutputSource::has_buffered() const { return __fpending(standard_) != 0; }
