@@ -61,9 +61,16 @@ def ratio_of(result, left, right):
     return f"{values[1] / values[0]:.3f}" if all(values) else ""
 
 
+def settled_text(result):
+    """The time of default by the best's, as it is held against the aim."""
+    behind = aims.behind_oracle(result)
+    return f"{behind[0]:.3f}{' missed' if behind[0] > behind[2] else ''}" if behind else ""
+
+
 def rows_of(results):
     names = columns_of(results)
-    yield ["program", "base s", *names, "oracle", "default/oracle", "hetprobe/hetprobe-i",
+    yield ["program", "base s", *names, "oracle", "default/oracle", "settled",
+           "hetprobe/hetprobe-i",
            "csr searched", "csr default", "csr hetprobe"]
     for result in results:
         base = result["configurations"][names[0]]["seconds"]
@@ -71,7 +78,7 @@ def rows_of(results):
         yield [result["program"], f"{base['median']:.3f}" if base else "",
                *(cell(result, name) for name in names),
                f"{result['oracle']['speed_up']:.2f}" if result["oracle"] else "",
-               ratio_of(result, "default", "oracle"),
+               ratio_of(result, "default", "oracle"), settled_text(result),
                ratio_of(result, "hetprobe", "hetprobe-i"),
                ratios_text(result["ratios"]["searched"]), ratios_text(found.get("default")),
                ratios_text(found.get("hetprobe"))]

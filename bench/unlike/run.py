@@ -16,16 +16,17 @@ else the machine does falls on all of them alike:
 
 Static builds where nothing else is said; dynamic, hetprobe and hetprobe-i need loops that come back
 for more and so run the build with schedule(runtime). The oracle is the best configuration of each
-program. Aims: default within 3 % of it (8 % for the -once programs), its core speed ratios within
-5 % of the searched ones, hetprobe-i ahead of hetprobe on irregular programs. The peer is figure 7
-of the paper on libHetMP: hetprobe +41 % where the oracle has +60 %, and its cost of probing, 5.5 %
-where sharing pays and 6.1 % where it does not.
+program. Aims: default within 3 % of it once every loop has run twice (8 % of the whole for the
+-once programs), its core speed ratios within 5 % of the searched ones, hetprobe-i ahead of
+hetprobe on irregular programs. The peer is figure 7 of the paper on libHetMP: hetprobe +41 % where
+the oracle has +60 %, and its cost of probing, 5.5 % where sharing pays and 6.1 % where it does not.
 
 Prints median, MAD (median absolute deviation), min and n of the seconds that a program measures for
-its parallel part, and the speed-up: the median of the ratios of runs of one round; then figure 7 as
-a table. --png DIR draws it, --json FILE writes all. A run that does not print what the plain
-program does is WRONG; such a run, or one that fails: exit code 1. One that takes longer than
---limit counts as that long, and is not tried again.
+its parallel part, and the speed-up: the median of the ratios of runs of one round, and the same of
+the part after every loop has run twice ("settled"); then figure 7 as a table. --png DIR draws it,
+--json FILE writes all. A run that does not print what the plain program does is WRONG; such a run,
+or one that fails: exit code 1. One that takes longer than --limit counts as that long, and is not
+tried again.
 """
 
 import argparse
@@ -72,8 +73,17 @@ def environment(settings):
     return {**env, **dict(settings)}
 
 
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a program printed, and seconds: its own; those since every loop had run twice, or None;
+    of the whole process."""
+    stdout: bytes
+    seconds: float
+    settled: float
+    wall: float
+
+
 def run_once(command, settings, limit, expected=None):
-    """(what it printed, its own seconds, seconds of the whole process)."""
     with tempfile.TemporaryDirectory(prefix="unlike-") as folder:
         outcome = compare.run([str(word) for word in command], environment(settings), b"", limit,
                               folder)
@@ -83,13 +93,14 @@ def run_once(command, settings, limit, expected=None):
     if outcome.trouble or outcome.code != 0:
         raise Failure("failed", f"{outcome.trouble or compare.exit_name(outcome.code)}: "
                                 f"{said[-400:]}")
-    found = re.search(r"^seconds ([0-9.]+)$", said, re.M)
-    if not found:
+    times = dict(re.findall(r"^(seconds|settled) ([0-9.]+)$", said, re.M))
+    if "seconds" not in times:
         raise Failure("failed", f"it printed no seconds: {said[-400:]}")
     if expected is not None and outcome.stdout != expected:
         raise Failure("WRONG", compare.first_difference(expected.split(b"\n"),
                                                         outcome.stdout.split(b"\n"), "output"))
-    return outcome.stdout, float(found[1]), outcome.seconds
+    settled = float(times["settled"]) if "settled" in times else None
+    return Run(outcome.stdout, float(times["seconds"]), settled, outcome.seconds)
 
 
 class Case:
@@ -103,19 +114,18 @@ class Case:
         self.built = {schedule: programs.build(program, compiler, schedule, options.build)
                       for schedule in ("static", "runtime")}
         plain = [self.built["static"], *self.arguments]
-        self.expected = run_once(plain, (("OMP_NUM_THREADS", "1"),), options.limit)[0]
+        self.expected = run_once(plain, (("OMP_NUM_THREADS", "1"),), options.limit).stdout
 
     def run(self, configuration, *more):
-        """(its own seconds, seconds of the process) of one run."""
         command = [self.options.amasia, "run", *configuration.options, *more,
                    self.built[configuration.build], *self.arguments]
-        return run_once(command, configuration.environment, self.options.limit, self.expected)[1:]
+        return run_once(command, configuration.environment, self.options.limit, self.expected)
 
     def search(self):
         """The ideal core speed ratios, or None where the program cannot be run so."""
         def cost(tried):
             try:
-                return self.run(configurations.with_ratios(self.machine, tried))[0]
+                return self.run(configurations.with_ratios(self.machine, tried)).seconds
             except (Failure, OverLimit):
                 return None
         found, seconds = ratios.search_ratios(cost, self.machine.speeds, self.options.search_steps)
@@ -166,25 +176,42 @@ def summary(values):
 
 
 def run_rounds(case, chosen):
-    """Name -> seconds, seconds of the process, failure and whether it ran over the limit."""
-    rows = {one.name: {"seconds": [], "wall": [], "failure": None, "over_limit": False}
-            for one in chosen}
+    """Name -> the runs' times, failure and whether it ran over the limit."""
+    rows = {one.name: {"seconds": [], "settled": [], "wall": [], "failure": None,
+                       "over_limit": False} for one in chosen}
     for _ in range(case.options.runs):
         for one in chosen:
             row = rows[one.name]
             if row["failure"] or row["over_limit"]:
                 continue
             try:
-                seconds, wall = case.run(one)
+                now = case.run(one)
             except Failure as failure:
                 row["failure"] = {"word": failure.word, "sentence": str(failure)}
                 continue
             except OverLimit:
                 row["over_limit"] = True
-                seconds = wall = case.options.limit
-            row["seconds"].append(seconds)
-            row["wall"].append(wall)
+                now = Run(b"", case.options.limit, None, case.options.limit)
+            row["seconds"].append(now.seconds)
+            row["settled"].append(now.settled)
+            row["wall"].append(now.wall)
     return rows
+
+
+def speed_up(base, values):
+    """The median of the ratios of rounds. A row over the limit may be shorter than the base: its
+    last entry then stands for all. None where a time is missing."""
+    values = values + values[-1:] * (len(base) - len(values))
+    pairs = list(zip(base, values))
+    if not pairs or any(one is None for pair in pairs for one in pair):
+        return None
+    return statistics.median(left / right for left, right in pairs)
+
+
+def best_of(rows, what):
+    """The configuration whose speed-up `what` is the best, and that; None: there is none."""
+    good = [(row[what], name) for name, row in rows.items() if row[what] and not row["over_limit"]]
+    return dict(zip(("speed_up", "configuration"), max(good))) if good else None
 
 
 def measure(case):
@@ -193,24 +220,21 @@ def measure(case):
     chosen = configurations.configurations(case.machine, case.program, searched,
                                            options.configurations)
     rows = run_rounds(case, chosen)
-    base = rows[chosen[0].name]["seconds"]
+    base = dict(rows[chosen[0].name])
     for row in rows.values():
-        # A row over the limit may be shorter than the base: its last entry then stands for all.
-        values = row["seconds"] + row["seconds"][-1:] * (len(base) - len(row["seconds"]))
-        pairs = [] if row["failure"] else list(zip(base, values))
-        ratio_of_rounds = [left / right for left, right in pairs]
-        row["speed_up"] = statistics.median(ratio_of_rounds) if ratio_of_rounds else None
-        row["seconds"], row["wall"] = summary(row["seconds"]), summary(row["wall"])
-    good = [(row["speed_up"], name) for name, row in rows.items()
-            if row["speed_up"] and not row["over_limit"]]
-    best = max(good) if good else None
+        for what, name in (("seconds", "speed_up"), ("settled", "settled_speed_up")):
+            row[name] = None if row["failure"] else speed_up(base[what], row[what])
+    for row in rows.values():
+        for what in ("seconds", "settled", "wall"):
+            row[what] = summary([value for value in row[what] if value is not None])
     found = {one.name: case.found_ratios(one) for one in chosen
              if one.name in ("default", "hetprobe") and not rows[one.name]["failure"]
              and not rows[one.name]["over_limit"]}
     return {"program": case.program.name, "kind": case.program.kind, "compiler": case.compiler,
             "machine": case.machine.name, "link": case.machine.link,
             "scale": case.machine.scale, "configurations": rows,
-            "oracle": {"configuration": best[1], "speed_up": best[0]} if best else None,
+            "oracle": best_of(rows, "speed_up"),
+            "settled_oracle": best_of(rows, "settled_speed_up"),
             "ratios": {"searched": searched, "found": found}}
 
 
@@ -222,10 +246,12 @@ def print_result(result):
             continue
         one = row["seconds"]
         over = "  over the limit" if row["over_limit"] else ""
-        speed_up = f"{row['speed_up']:7.3f}" if row["speed_up"] else "no base"
+        speed_ups = f"{row['speed_up']:7.3f}" if row["speed_up"] else "no base"
+        if row["settled_speed_up"]:
+            speed_ups += f"  settled {row['settled_speed_up']:7.3f}"
         print(f"  {name:16} median {one['median']:8.4f} s  MAD {one['mad']:7.4f}  "
               f"min {one['min']:8.4f}  n {one['n']}  process {row['wall']['median']:7.3f} s  "
-              f"speed-up {speed_up}{over}", flush=True)
+              f"speed-up {speed_ups}{over}", flush=True)
 
 
 def host():

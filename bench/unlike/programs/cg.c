@@ -3,7 +3,6 @@
 // one loop writes by shares is gathered at random by the next, and every loop is short.
 // cg [rows [steps]]; a step is kIterations iterations and a new right side from their solution.
 #include <math.h>
-#include <omp.h>
 
 #include "program.h"
 
@@ -100,16 +99,17 @@ int main(int argc, char** argv) {
     for (long i = 0; i < rows; i++) vectors[v][i] = v == 0 ? 0.5 + uniform((uint64_t)i) : 0;
   }
   double *x = vectors[0], *z = vectors[1], checksum = 0;
-  double start = omp_get_wtime();
+  Timing timing = {0};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
     solve(&a, x, z, vectors[2], vectors[3], vectors[4]);
     checksum += 1 / dot(rows, x, z);
     combine(rows, 1 / sqrt(dot(rows, z, z)), z, 0, x);
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   for (int v = 0; v < 5; v++) free(vectors[v]);
   free(a.starts);
   free(a.columns);
   free(a.values);
-  return report("cg", checksum, kReduced, seconds);
+  return report("cg", checksum, kReduced, &timing);
 }

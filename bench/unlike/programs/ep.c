@@ -3,7 +3,6 @@
 // the polar method, counted by the ring they fall into (the idea of the NAS benchmark EP).
 // ep [blocks [steps]]; a block is 1024 pairs.
 #include <math.h>
-#include <omp.h>
 
 #include "program.h"
 
@@ -14,8 +13,9 @@ int main(int argc, char** argv) {
   long steps = argument(argc, argv, 2, "steps", 40, 1, 1 << 20);
   long rings[kRings] = {0};
   double sum_x = 0, sum_y = 0;
-  double start = omp_get_wtime();
+  Timing timing = {0};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE) reduction(+ : rings, sum_x, sum_y)
     for (long block = 0; block < blocks; block++) {
       uint64_t pair = (uint64_t)(step * blocks + block) * kBlockPairs;
@@ -31,8 +31,8 @@ int main(int argc, char** argv) {
       }
     }
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   double checksum = fabs(sum_x) + 2 * fabs(sum_y);
   for (int ring = 0; ring < kRings; ring++) checksum += (double)rings[ring] * (ring + 1);
-  return report("ep", checksum, kReduced, seconds);
+  return report("ep", checksum, kReduced, &timing);
 }

@@ -8,7 +8,6 @@
 //   random   all compute; `degree` of the cost is drawn from an exponential distribution
 // irregular [shape [degree [iterations [steps]]]]
 #include <math.h>
-#include <omp.h>
 #include <string.h>
 
 #include "program.h"
@@ -69,8 +68,9 @@ int main(int argc, char** argv) {
   for (long i = 0; i < iterations; i++)
     for (int d = 0; d < kCellDoubles; d++)
       old_cells[i].value[d] = new_cells[i].value[d] = 0.1 + 0.8 * uniform((uint64_t)(i * 8 + d));
-  double start = omp_get_wtime();
+  Timing timing = {0};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE)
     for (long i = 0; i < iterations; i++) {
       double* value = new_cells[i].value;
@@ -84,11 +84,11 @@ int main(int argc, char** argv) {
     old_cells = new_cells;
     new_cells = swapped;
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   double checksum = 0;
   for (long i = 0; i < iterations; i++)
     for (int d = 0; d < kCellDoubles; d++) checksum += old_cells[i].value[d] * (double)(i % 97);
   free(old_cells);
   free(new_cells);
-  return report("irregular", checksum, kExact, seconds);
+  return report("irregular", checksum, kExact, &timing);
 }

@@ -2,7 +2,6 @@
 // Shares well: Lloyd's algorithm. Points and their owners settle on the nodes that use them; the
 // centres are read by all and rewritten by the serial part in every step.
 // kmeans [points [steps]]
-#include <omp.h>
 #include <string.h>
 
 #include "program.h"
@@ -48,8 +47,9 @@ int main(int argc, char** argv) {
   }
   memcpy(centres, points, sizeof centres);
   long moved_ever = 0;
-  double start = omp_get_wtime();
+  Timing timing = {0};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
     long sums[kClusters * kDimensions] = {0}, counts[kClusters] = {0}, moved = 0;
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE) reduction(+ : sums, counts, moved)
     for (long i = 0; i < count; i++) {
@@ -64,10 +64,10 @@ int main(int argc, char** argv) {
         centres[c].at[d] = (float)((double)sums[c * kDimensions + d] / (double)counts[c]);
     moved_ever += moved;
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   double checksum = (double)moved_ever;
   for (long i = 0; i < count; i++) checksum += (double)(owners[i] * (i % 97));
   free(owners);
   free(points);
-  return report("kmeans", checksum, kExact, seconds);
+  return report("kmeans", checksum, kExact, &timing);
 }

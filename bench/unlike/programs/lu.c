@@ -3,7 +3,6 @@
 // column, each shorter than the one before, and every row is rewritten in each; rows are smaller
 // than a page, so that neighbours on two nodes write to one.
 // lu [rows [steps]]
-#include <omp.h>
 #include <string.h>
 
 #include "program.h"
@@ -28,8 +27,9 @@ int main(int argc, char** argv) {
   for (long i = 0; i < n * n; i++)
     given[i] = uniform((uint64_t)i) + (i % (n + 1) == 0 ? (double)n : 0);
   double checksum = 0;
-  double start = omp_get_wtime();
+  Timing timing = {0};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE)
     for (long i = 0; i < n; i++) {
       memcpy(&a[i * n], &given[i * n], (size_t)n * sizeof *a);
@@ -38,9 +38,9 @@ int main(int argc, char** argv) {
     factorise(a, n);
     checksum += a[n * n - 1];
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   for (long i = 0; i < n * n; i++) checksum += a[i];
   free(a);
   free(given);
-  return report("lu", checksum, kExact, seconds);
+  return report("lu", checksum, kExact, &timing);
 }

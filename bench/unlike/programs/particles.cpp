@@ -3,8 +3,6 @@
 // (the pattern of Rodinia's lavaMD). Much work for each particle that is read; boxes at the faces
 // have fewer neighbours. Between steps the particles move a little within their box.
 // particles [boxes along an edge [steps]]
-#include <omp.h>
-
 #include <cmath>
 #include <vector>
 
@@ -90,17 +88,18 @@ int main(int argc, char** argv) {
   long edge = argument(argc, argv, 1, "boxes along an edge", 6, 1, 128);
   long steps = argument(argc, argv, 2, "steps", 12, 1, 1 << 20);
   Cube cube = make_cube(edge);
-  double start = omp_get_wtime();
+  Timing timing{};
   for (long step = 0; step < steps; step++) {
+    step_begins(&timing, step);
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE)
     for (long box = 0; box < cube.boxes(); box++) add_neighbours(cube, box);
 #pragma omp parallel for schedule(UNLIKE_SCHEDULE)
     for (long box = 0; box < cube.boxes(); box++) move(cube, box);
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   double checksum = 0;
   for (const Force& force : cube.forces)
     checksum += force.potential + std::abs(force.x) + std::abs(force.y) + std::abs(force.z);
   for (const Particle& particle : cube.particles) checksum += particle.x + particle.y + particle.z;
-  return report("particles", checksum, kExact, seconds);
+  return report("particles", checksum, kExact, &timing);
 }

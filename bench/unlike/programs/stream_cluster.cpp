@@ -4,8 +4,6 @@
 // coordinates and centres' tables are gathered, and the points are shuffled now and then, so that
 // nothing settles.
 // stream_cluster [points [candidates]]
-#include <omp.h>
-
 #include <utility>
 #include <vector>
 
@@ -107,15 +105,18 @@ int main(int argc, char** argv) {
   long candidates = argument(argc, argv, 2, "candidates", 16000, 1, 1 << 24);
   Clusters all = make_clusters(count);
   long opened = 0;
-  double start = omp_get_wtime();
+  Timing timing{};
   for (long i = 0; i < candidates; i++) {
-    if (i % kCandidatesBetweenShuffles == 0) shuffle(all.points, static_cast<uint64_t>(i));
+    if (i % kCandidatesBetweenShuffles == 0) {
+      step_begins(&timing, i / kCandidatesBetweenShuffles);
+      shuffle(all.points, static_cast<uint64_t>(i));
+    }
     uint64_t pick = mixed(static_cast<uint64_t>(i) + 77) % static_cast<uint64_t>(count);
     if (try_centre(all, all.points[pick].at)) opened++;
   }
-  double seconds = omp_get_wtime() - start;
+  steps_end(&timing);
   double checksum = static_cast<double>(opened) * 1e6;
   for (long i = 0; i < count; i++)
     checksum += static_cast<double>(all.points[i].cost * (i % 7 + 1) + all.points[i].centre);
-  return report("stream_cluster", checksum, kExact, seconds);
+  return report("stream_cluster", checksum, kExact, &timing);
 }
