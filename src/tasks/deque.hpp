@@ -43,6 +43,9 @@
 
 namespace amasia::tasks {
 
+// What Deque::lone() says where there is not one element.
+inline constexpr std::int64_t kSeveral = -1, kNothing = -2;
+
 template <typename T, typename Atomics = RealAtomics, std::int64_t kMost = 32>
 class Deque {
  public:
@@ -147,10 +150,11 @@ class Deque {
   }
 
   // Any thread. Where there is one element only: a number that no other element of this deque ever
-  // has; else -1. A hint.
+  // has. A hint.
   std::int64_t lone() const {
     const std::int64_t top = top_.load(std::memory_order_acquire);
-    return bottom_.load(std::memory_order_acquire) - top == 1 ? top : -1;
+    const std::int64_t count = bottom_.load(std::memory_order_acquire) - top;
+    return count == 1 ? top : count > 1 ? kSeveral : kNothing;
   }
 
   // Any thread. Whether the last element that was offered had this number. A hint.

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/base.hpp"
+#include "tasks/deque.hpp"
 
 namespace amasia::tasks {
 
@@ -19,9 +20,11 @@ class LeftAlone {
   // One that was made for thieves, half of a loop: shorter loops are over before it is worth it.
   static constexpr Nanos kOfferedNs = 300;
 
-  // `lone` is what Deque::lone() says now: -1, or which task it is; `offered`: made for thieves.
+  // `lone` is what Deque::lone() says now; `offered`: made for thieves. Where there was nothing, a
+  // theft would look once more, and take what has come in between.
   bool leaves(std::int64_t lone, bool offered, Nanos now) {
-    if (lone < 0) return false;
+    if (lone == kNothing) return true;
+    if (lone == kSeveral) return false;
     if (std::exchange(task_, lone) != lone) since_ = now;
     return now - since_ < (offered ? kOfferedNs : kMomentNs);
   }

@@ -43,11 +43,17 @@ TEST(LeftAlone, CountsAnewForEachTask) {
   }
 }
 
-TEST(LeftAlone, LeavesNothingWhereThereAreSeveralOrNone) {
+// By the time of the theft there may be one, which its maker is about to take.
+TEST(LeftAlone, TakesNothingWhereThereWasNothing) {
   LeftAlone left;
-  EXPECT_FALSE(left.leaves(-1, false, 0));
+  EXPECT_TRUE(left.leaves(kNothing, false, 0));
+  EXPECT_TRUE(left.leaves(kNothing, true, 50 * LeftAlone::kMomentNs));
+}
+
+TEST(LeftAlone, LeavesNothingWhereThereAreSeveral) {
+  LeftAlone left;
   EXPECT_TRUE(left.leaves(3, false, 10));
-  EXPECT_FALSE(left.leaves(-1, false, 20));
+  EXPECT_FALSE(left.leaves(kSeveral, false, 20));
   // It was there all the time, below others.
   EXPECT_FALSE(left.leaves(3, false, 10 + LeftAlone::kMomentNs));
 }
@@ -58,13 +64,13 @@ TEST(LeftAlone, DequesNumberTheirElements) {
   int value = 0;
   std::int64_t last = -1;
   for (int round = 0; round < 100; ++round) {
-    EXPECT_EQ(deque.lone(), -1);
+    EXPECT_EQ(deque.lone(), kNothing);
     deque.push(&value);
     const std::int64_t lone = deque.lone();
     EXPECT_GT(lone, last);
     last = lone;
     deque.push(&value);
-    EXPECT_EQ(deque.lone(), -1) << "there are two";
+    EXPECT_EQ(deque.lone(), kSeveral);
     ASSERT_NE(deque.pop(), nullptr);
     EXPECT_EQ(deque.lone(), lone) << "the older one is the same as before";
     ASSERT_NE(round % 2 == 0 ? deque.pop() : deque.steal(), nullptr);
