@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where workers put tasks and look for them, and when they sleep.
+#include "tasks/patience.hpp"
 #include "tasks/scheduler.hpp"
 
 namespace amasia::tasks::detail {
@@ -8,12 +9,9 @@ namespace {
 // A worker that finds nothing looks again and again, at first after few pauses (of some 10 ns), ...
 constexpr Nanos kEagerNs = 5'000;
 constexpr std::uint32_t kPauses = 8;
-// ... then less often, as each look takes the lines of the busy ones from them. So long, in all,
-// that who makes work now and then need not wake it each time, which costs that one microseconds.
-// It does not give its core to others in between: it would have it back much later, and nobody
-// wakes it.
+// ... then less often, as each look takes the lines of the busy ones from them. It does not give
+// its core to others in between: it would have it back much later, and nobody wakes it.
 constexpr std::uint32_t kLongPauses = 200;
-constexpr Nanos kSearchNs = 100'000;
 constexpr std::uint32_t kSearches = 24;  // while it polls modules, before it asks how long to rest
 constexpr std::uint32_t kLooksPerTurn = 61;  // at its own deques, to one at the lines of its places
 
@@ -81,6 +79,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
   const Nanos began = os::monotonic_now();
   Task* found = nullptr;
   Nanos since = began;
+  Patience patience;
   for (std::uint32_t round = 1; found == nullptr; ++round) {
     if (stopping_.load(std::memory_order_acquire)) break;
     if (worker.attention.load(std::memory_order_acquire) != 0) [[unlikely]] {
@@ -90,11 +89,14 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     }
     if (worker.errands != nullptr && worker.errands->polls_any()) {
       if (round % kSearches == 0) rest(worker);
-    } else if (const Nanos searched = os::monotonic_now() - since; searched < kSearchNs) {
-      pause(searched < kEagerNs ? kPauses : kLongPauses);
+    } else if (const Nanos spent = os::monotonic_now() - since; spent < patience.search_ns()) {
+      pause(spent < kEagerNs ? kPauses : kLongPauses);
     } else {
-      sleep(worker, -1);
       since = os::monotonic_now();
+      sleep(worker, -1);
+      const Nanos slept = os::monotonic_now() - since;
+      since += slept;
+      patience.slept(slept);
       found = pop(worker);  // on_deadlock, which was called there, may have put something
     }
     if (found == nullptr) found = look_around(worker);
