@@ -106,6 +106,7 @@ ServicePriority raise_priority() noexcept {
 
 void use_precise_timers() noexcept { ::prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0); }
 
+int current_core() noexcept { return ::sched_getcpu(); }
 void yield_core() noexcept { ::sched_yield(); }
 
 unsigned long block_signals() noexcept {

@@ -57,6 +57,8 @@ inline void prefetch_to_write(const void* address) noexcept {
   __builtin_prefetch(address, 1);
 #endif
 }
+// The core that the caller runs on, which may be another at once; below 0: not known.
+int current_core() noexcept;
 // Gives the core to another thread that is ready to run, if there is one.
 void yield_core() noexcept;
 

@@ -90,9 +90,11 @@ void Scheduler::enter_thread(void* argument) {
 // The calling thread is the worker until it is sent home.
 void Scheduler::serve(Worker& worker) {
   t_worker = &worker;
+  worker.core.store(os::current_core(), std::memory_order_relaxed);
   worker.thread_stack = std::make_unique<Fiber>();
   worker.strand = take_strand(worker);
   worker.thread_stack->switch_to(worker.strand->fiber);
+  worker.core.store(kNoCore, std::memory_order_relaxed);
   t_worker = nullptr;
 }
 

@@ -64,6 +64,8 @@ struct AfterSwitch {
   Strand* left = nullptr;
 };
 
+constexpr int kNoCore = -1;
+
 // All fields belong to the worker's thread but where it says otherwise.
 struct alignas(64) Worker {
   Worker(Scheduler* of, std::uint32_t number) : scheduler(of), id(number) {}
@@ -78,6 +80,8 @@ struct alignas(64) Worker {
   bool measures = false;             // the time of each task is
   OpenSpan* open = nullptr;          // the innermost of what runs now
   std::atomic<std::uint32_t> attention{0};  // any thread; bits of Attention
+  // Of what it began last, for others to see; kNoCore while it searches. It may have moved since.
+  std::atomic<int> core{kNoCore};
   Deque<Task> deque;                        // at its home; others steal
   BlockCache blocks;
   Strand* strand = nullptr;
@@ -247,6 +251,7 @@ class Scheduler {
   Task* steal_at(Worker& worker, PlaceRecord& place, bool at_once);
   Task* steal_some(Worker& worker, Deque<Task>& from);
   bool sees_work(const Worker& worker) const;
+  bool shares_core(const Worker& worker) const;
   bool has_work() const;
   Task* look_around(Worker& worker);
   void pass_on(const Worker& worker);

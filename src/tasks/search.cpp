@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where workers put tasks and look for them, and when they sleep.
+#include <algorithm>
+
 #include "tasks/patience.hpp"
 #include "tasks/scheduler.hpp"
 
@@ -10,7 +12,8 @@ namespace {
 constexpr Nanos kEagerNs = 5'000;
 constexpr std::uint32_t kPauses = 8;
 // ... then less often, as each look takes the lines of the busy ones from them. It does not give
-// its core to others in between: it would have it back much later, and nobody wakes it.
+// its core to others in between: it would have it back much later, and nobody wakes it. But to one
+// whose tasks it looks for it does: that one would make none meanwhile.
 constexpr std::uint32_t kLongPauses = 200;
 constexpr std::uint32_t kSearches = 24;  // while it polls modules, before it asks how long to rest
 constexpr std::uint32_t kLooksPerTurn = 61;  // at its own deques, to one at the lines of its places
@@ -76,6 +79,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
   settle(own);  // which may have made something runnable
   if (Task* const task = pop(worker)) return task;
   if (Task* const task = look_around(worker)) return task;
+  worker.core.store(kNoCore, std::memory_order_relaxed);
   const Nanos began = os::monotonic_now();
   Task* found = nullptr;
   Nanos since = began;
@@ -90,6 +94,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     if (worker.errands != nullptr && worker.errands->polls_any()) {
       if (round % kSearches == 0) rest(worker);
     } else if (const Nanos spent = os::monotonic_now() - since; spent < patience.search_ns()) {
+      if (spent >= kEagerNs && shares_core(worker)) os::yield_core();
       pause(spent < kEagerNs ? kPauses : kLongPauses);
     } else {
       since = os::monotonic_now();
@@ -101,6 +106,7 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
     }
     if (found == nullptr) found = look_around(worker);
   }
+  worker.core.store(os::current_core(), std::memory_order_relaxed);
   const Nanos idle = os::monotonic_now() - began;
   worker.counts.idle_ns.add(idle);
   if (worker.traces) {
@@ -208,6 +214,15 @@ Task* Scheduler::steal_some(Worker& worker, Deque<Task>& from) {
   }
   worker.counts.stolen.add(count - 1);
   return taken[0];
+}
+
+// Whether one that has work was on this core when it began: the system may leave two there, and a
+// core without any, for milliseconds after it has woken one of them.
+bool Scheduler::shares_core(const Worker& worker) const {
+  const int core = os::current_core();
+  return core >= 0 && std::any_of(workers_.begin(), workers_.end(), [&](const auto& other) {
+           return other.get() != &worker && other->core.load(std::memory_order_relaxed) == core;
+         });
 }
 
 // Whether anything lies where the worker would look.
