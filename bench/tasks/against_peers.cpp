@@ -6,10 +6,7 @@
 //
 // against_peers [rounds [text]]: all questions, or those with the text in their name, with 1 and 2
 // workers. Results are compared with the serial program's; a wrong one ends with 1.
-#include <omp.h>
-#include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
-#include <tbb/task_arena.h>
 #include <tbb/task_group.h>
 
 #include <array>
@@ -20,12 +17,13 @@
 #include <thread>
 #include <vector>
 
-#include "amasia/tasks.hpp"
 #include "harness.hpp"
+#include "peers.hpp"
 
 namespace {
 
 namespace tasks = amasia::tasks;
+using bench::Peers;
 using bench::Way;
 
 void expect(long got, long wanted, const char* what) {
@@ -33,30 +31,6 @@ void expect(long got, long wanted, const char* what) {
   std::fprintf(stderr, "%s: %ld instead of %ld\n", what, got, wanted);
   std::exit(1);
 }
-
-// Each peer's own workers, kept for all rounds.
-struct Peers {
-  explicit Peers(unsigned count)
-      : workers(count),
-        amasia({.workers = count}),
-        limit(tbb::global_control::max_allowed_parallelism, count),
-        arena(static_cast<int>(count)) {}
-  unsigned workers;
-  tasks::runtime amasia;
-  tbb::global_control limit;
-  tbb::task_arena arena;
-
-  template <typename Body>
-  void in_tbb(Body body) {
-    arena.execute(body);
-  }
-  template <typename Body>
-  void in_openmp(Body body) {
-#pragma omp parallel num_threads(workers)
-#pragma omp single
-    body();
-  }
-};
 
 // One task in a scope of its own, 100,000 times over.
 constexpr long kPairs = 100'000;
