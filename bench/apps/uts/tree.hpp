@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Unbalanced Tree Search (Olivier et al., LCPC 2006): the geometric trees of fixed shape. A node is
-// a SHA-1 digest, a child the digest of its parent's and its number; how many children a node has
-// is drawn from its own digest.
+// Unbalanced Tree Search (Olivier et al., LCPC 2006): a node is a SHA-1 digest, a child the digest
+// of its parent's and its number; how many children a node has is drawn from its own digest. Of a
+// geometric tree the mean number depends on the height; of a binomial one all nodes but the root
+// have either a number of children or none, so subtrees of any height have any size.
 #pragma once
 
 #include <algorithm>
@@ -11,15 +12,22 @@
 
 namespace uts {
 
+enum class Kind { kFixed, kLinear, kBinomial };
 struct Shape {
-  int depth;
-  double branching;
+  const char* name;
+  Kind kind;
+  int depth;         // of a binomial tree: no limit
+  double branching;  // the root's; linear: less the deeper, 0 at `depth`
+  double chance;     // of a node of a binomial tree to have `children`
+  int children;
   std::uint32_t seed;
   long nodes;  // as published
 };
-// The published sample tree T1.
-inline constexpr Shape kT1{10, 4, 19, 4'130'071};
-inline constexpr int kMostChildren = 100;
+// Published sample trees.
+inline constexpr Shape kT1{"T1", Kind::kFixed, 10, 4, 0, 0, 19, 4'130'071};
+inline constexpr Shape kT3{"T3", Kind::kBinomial, 0, 2000, 0.124875, 8, 42, 4'112'897};
+inline constexpr Shape kT5{"T5", Kind::kLinear, 20, 4, 0, 0, 34, 4'147'582};
+inline constexpr int kMostChildren = 100;  // but for a binomial tree's root
 
 struct Node {
   Digest state;
@@ -44,13 +52,23 @@ inline Node child_of(const Node& parent, int number) {
   return {sha1(message.data(), message.size()), parent.height + 1};
 }
 
-inline int children_of(const Node& node, const Shape& shape) {
-  if (node.height >= shape.depth) return 0;
+// From 0 to 1, without 1.
+inline double drawn_by(const Node& node) {
   std::uint32_t word = 0;
   std::memcpy(&word, &node.state[16], 4);
-  const double drawn = (__builtin_bswap32(word) & 0x7fffffffu) / 2147483648.0;
-  const double stop = 1.0 / (1.0 + shape.branching);
-  const double count = std::floor(std::log(1 - drawn) / std::log(1 - stop));
+  return (__builtin_bswap32(word) & 0x7fffffffu) / 2147483648.0;
+}
+
+inline int children_of(const Node& node, const Shape& shape) {
+  if (shape.kind == Kind::kBinomial) {
+    if (node.height == 0) return static_cast<int>(shape.branching);
+    return drawn_by(node) < shape.chance ? shape.children : 0;
+  }
+  if (node.height >= shape.depth) return 0;
+  double mean = shape.branching;
+  if (shape.kind == Kind::kLinear) mean *= 1 - static_cast<double>(node.height) / shape.depth;
+  const double stop = 1 / (1 + mean);
+  const double count = std::floor(std::log(1 - drawn_by(node)) / std::log(1 - stop));
   return std::min(static_cast<int>(count), kMostChildren);
 }
 
