@@ -4,7 +4,8 @@
 //   tasks    each level, PEs put what they found of others' vertices into these PEs' inboxes, and a
 //            word after it; a task that waits for that word (async_when) takes the inbox in, while
 //            other inboxes are still on their way. Nobody polls.
-//   plain    the same level by level without tasks: all puts, a barrier, all inboxes
+//   openmp   MPI+OpenMP, level by level (mpi_openmp.hpp)
+//   plain    the same with OpenSHMEM and one thread: all puts, a barrier, all inboxes
 //
 // Verified by PE 0 for each search: the rules of Graph500 (graph.hpp), and as many vertices reached
 // at each distance as a search by one thread.
@@ -20,6 +21,7 @@
 #include "../../tasks/harness.hpp"
 #include "amasia/openshmem.hpp"
 #include "graph.hpp"
+#include "mpi_openmp.hpp"
 
 namespace openshmem = amasia::openshmem;
 namespace tasks = amasia::tasks;
@@ -107,6 +109,10 @@ class Search {
 
   std::vector<Vertex> result(Vertex vertices) const {
     return {all_parents, all_parents + vertices};
+  }
+  // Of the same graph; this outlives it.
+  bfs::ByMpiAndOpenmp with_openmp(unsigned threads) const {
+    return {graph_, share_, me_, pes_, static_cast<int>(threads)};
   }
 
  private:
@@ -223,6 +229,7 @@ int main(int argc, char** argv) {
   if (shmem.pe() != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) return 2;
   const Vertex vertices = Vertex{1} << scale;
   Search search(shmem, scale);
+  bfs::ByMpiAndOpenmp by_openmp = search.with_openmp(threads);  // OpenSHMEM has begun MPI, too
   std::unique_ptr<bfs::Neighbours> whole;
   if (shmem.pe() == 0) {
     whole = std::make_unique<bfs::Neighbours>(scale, std::uint64_t{16} << scale, 0, vertices);
@@ -238,17 +245,20 @@ int main(int argc, char** argv) {
       for (int pe = 0; pe < shmem.pes(); ++pe) shmem_long_p(root, candidate, pe);
     }
     shmem_barrier_all();
-    const auto check = [&] {
-      if (shmem.pe() == 0) wrong += !is_right(search.result(vertices), *whole, *root);
+    const auto check = [&](std::vector<Vertex> parents) {
+      parents.resize(static_cast<std::size_t>(vertices));
+      if (shmem.pe() == 0) wrong += !is_right(parents, *whole, *root);
+      shmem_barrier_all();
     };
     workers.run([&] { search.with_tasks(*root); });
-    check();
-    shmem_barrier_all();
+    check(search.result(vertices));
     search.plain(*root);
-    check();
-    shmem_barrier_all();
+    check(search.result(vertices));
+    by_openmp.run(*root);
+    check(by_openmp.all_parents);
     bench::compare("bfs", threads, static_cast<double>(16 * vertices), "edge",
                    {{"amasia", [&] { workers.run([&] { search.with_tasks(*root); }); }},
+                    {"openmp", [&] { by_openmp.run(*root); }},
                     {"plain", [&] { search.plain(*root); }}},
                    rounds);
   }
