@@ -3,12 +3,18 @@
 // compute, border planes are copied to the host, sent, received and copied to the device, and the
 // inside is computed meanwhile. Kernels, copies and messages know of each other by futures alone.
 //
+//   amasia   that
+//   hand     OpenCL and MPI themselves, on the same device, with the same overlap (opencl.hpp)
+//   plain    the same one after the other
+//   openmp   MPI+OpenMP on the cores: what another memory than theirs costs here
+//
 // Verified as stencil.cpp is. Ends with 77 where there is no device for OpenCL C.
 // Run, with a daemon (docs/devices.md): mpirun -np N stencil_devices [options as stencil]
 #include "../../tasks/harness.hpp"
 #include "amasia/device_tasks.hpp"
 #include "amasia/mpi.hpp"
 #include "grid.hpp"
+#include "opencl.hpp"
 
 namespace device_tasks = amasia::device_tasks;
 namespace devices = amasia::devices;
@@ -143,8 +149,16 @@ int main(int argc, char** argv) {
         workers.run([&] { return OnDevices(mpi, devices, shape, part).run(); });
     wrong += !is_part_of(grid, whole, part);
   };
+  ByOpencl by_opencl(STENCIL_KERNEL);
+  const auto with_opencl = [&](bool overlaps) {
+    wrong += !is_part_of(by_opencl.run(shape, part, overlaps), whole, part);
+  };
   const auto by_openmp = [&] { wrong += !is_part_of(with_openmp(shape, part), whole, part); };
   bench::compare("stencil on devices", setting.threads, updates, "cell",
-                 {{"amasia", on_devices}, {"openmp", by_openmp}}, setting.rounds);
+                 {{"amasia", on_devices},
+                  {"hand", [&] { with_opencl(true); }},
+                  {"plain", [&] { with_opencl(false); }},
+                  {"openmp", by_openmp}},
+                 setting.rounds);
   return verdict(wrong);
 }
