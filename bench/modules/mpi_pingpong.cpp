@@ -8,7 +8,7 @@
 // Then one rank sends many small messages that lie under way together, "window", as in the OSU
 // benchmarks: what the module costs a core where latency does not hide it.
 // Run: mpirun -np 2 [--oversubscribe --allow-run-as-root --bind-to none] mpi_pingpong
-// [--quick | rounds]
+// [--quick | rounds [text]]: all questions, or those with the text in their name.
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -106,19 +106,25 @@ int main(int argc, char** argv) {
     return 2;
   }
   if (rank != 0 && std::freopen("/dev/null", "w", stdout) == nullptr) std::abort();
+  const std::string asked = argc > 2 ? argv[2] : "";
+  const auto is_asked = [&](const std::string& question) {
+    return question.find(asked) != std::string::npos;
+  };
   for (const unsigned workers : {1u, 2u}) {
     tasks::runtime runtime({.workers = workers});
     mpi::library mpi(runtime);
     const int rounds = quick ? 1 : argc > 1 ? std::max(1, std::atoi(argv[1])) : 15;
     for (const int bytes : {8, 4096, 1 << 20}) {
       Exchange exchange{rank, bytes, quick ? 10 : bytes > 100'000 ? 200 : 5'000};
-      bench::compare("ping-pong " + std::to_string(bytes), workers, 2.0 * exchange.messages,
-                     "message",
+      const std::string question = "ping-pong " + std::to_string(bytes);
+      if (!is_asked(question)) continue;
+      bench::compare(question, workers, 2.0 * exchange.messages, "message",
                      {{"amasia", [&] { runtime.run([&] { exchange.in_tasks(mpi); }); }},
                       {"blocking", [&] { exchange.blocking(); }},
                       {"request", [&] { exchange.requests(); }}},
                      rounds);
     }
+    if (!is_asked("window of 64")) continue;
     Window window{rank, quick ? 2 : 200};
     bench::compare("window of 64", workers, static_cast<double>(window.windows) * window.kAtOnce,
                    "message",

@@ -230,14 +230,17 @@ class AMASIA_TASKS_API library : public tasks::module {
   static void put(const char* name, int code, tasks::promise<void>& result) noexcept;
   static void complete(Operation& operation, int code, const MPI_Status& status) noexcept;
 
-  void forget_those_over();
+  bool test(std::size_t begin, std::size_t end) noexcept;
+  void forget_those_over() noexcept;
 
   tasks::runtime& workers_;
   int* const argc_;
   char*** const argv_;
   tasks::module_host* host_ = nullptr;
   bool finalises_ = false;
-  // Those under way; the same index in both.
+  // Those under way, in the order in which they began; the same index in both. Those before
+  // first_ are over, and some of the others (MPI_REQUEST_NULL).
+  std::size_t first_ = 0, active_ = 0;
   std::vector<MPI_Request> requests_;
   std::vector<Operation> operations_;
   // Of one poll; kept for their memory.

@@ -99,6 +99,33 @@ TEST_F(Mpi, ManyTasksExchangeAtOnce) {
   });
 }
 
+// The oldest ones are looked at first; here these are over last.
+TEST_F(Mpi, WhoWaitsLongHoldsUpNoOther) {
+  run([](mpi::library& mpi, int rank, int size) {
+    constexpr std::size_t kLong = 20, kMessages = 300;
+    const int to = (rank + 1) % size, from = (rank + size - 1) % size;
+    std::vector<int> last(kLong, -1), values(kMessages, -1);
+    std::vector<tasks::future<MPI_Status>> long_ones, others;
+    for (int& one : last) long_ones.push_back(mpi.irecv(&one, 1, MPI_INT, from, 8));
+    for (int& one : values) others.push_back(mpi.irecv(&one, 1, MPI_INT, from, 9));
+    for (std::size_t n = 0; n < kMessages; ++n) {
+      const int value = static_cast<int>(n);
+      mpi.send(&value, 1, MPI_INT, to, 9);
+    }
+    for (std::size_t n = kMessages; n-- > 0;) {
+      others[n].wait();
+      EXPECT_EQ(values[n], static_cast<int>(n));
+    }
+    for (const auto& one : long_ones) EXPECT_FALSE(one.ready());
+    mpi.barrier();
+    for (int n = 0; n < static_cast<int>(kLong); ++n) mpi.send(&n, 1, MPI_INT, to, 8);
+    for (std::size_t n = 0; n < kLong; ++n) {
+      long_ones[n].wait();
+      EXPECT_EQ(last[n], static_cast<int>(n));
+    }
+  });
+}
+
 TEST_F(Mpi, FuturesOrderMessagesAndTasks) {
   run([](mpi::library& mpi, int rank, int size) {
     const int other = rank ^ 1;

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "amasia/mpi.hpp"
 
+#include <algorithm>
+
 namespace amasia::mpi {
 namespace {
+
+constexpr std::size_t kOldest = 16;  // tested before all others
 
 std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING];
@@ -84,44 +88,59 @@ void library::started(Begun then, Operation operation, MPI_Request request, int 
   if (code != MPI_SUCCESS || over != 0) return complete(operation, code, status);
   requests_.push_back(request);
   operations_.push_back(std::move(operation));
+  ++active_;
   host_->poll_me();
 }
 
 tasks::poll_result library::poll() noexcept {
-  const std::size_t count = requests_.size();
-  over_.resize(count);
-  statuses_.resize(count);
-  int over = 0;
-  const int code = MPI_Testsome(static_cast<int>(count), requests_.data(), &over, over_.data(),
-                                statuses_.data());
-  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {  // not of one operation: all have failed
-    for (Operation& operation : operations_) complete(operation, code, {});
-    requests_.clear();
-    operations_.clear();
-    return tasks::poll_result::nothing_left;
-  }
-  if (over <= 0) {
-    return count == 0 ? tasks::poll_result::nothing_left : tasks::poll_result::none_completed;
-  }
-  for (std::size_t n = 0; n < static_cast<std::size_t>(over); ++n) {
-    complete(operations_[static_cast<std::size_t>(over_[n])],
-             code == MPI_SUCCESS ? code : statuses_[n].MPI_ERROR, statuses_[n]);
-  }
+  if (active_ == 0) return tasks::poll_result::nothing_left;
+  // The oldest are over first, most often; a test looks at every request that it is given.
+  const std::size_t few = std::min(first_ + kOldest, requests_.size());
+  bool some = test(first_, few);
+  if (!some && few < requests_.size()) some = test(few, requests_.size());
   forget_those_over();
-  return requests_.empty() ? tasks::poll_result::nothing_left : tasks::poll_result::some_completed;
+  if (active_ == 0) return tasks::poll_result::nothing_left;
+  return some ? tasks::poll_result::some_completed : tasks::poll_result::none_completed;
 }
 
-// MPI has put MPI_REQUEST_NULL in their places.
-void library::forget_those_over() {
-  std::size_t kept = 0;
-  for (std::size_t n = 0; n < requests_.size(); ++n) {
-    if (requests_[n] == MPI_REQUEST_NULL) continue;
-    if (kept != n) {
-      requests_[kept] = requests_[n];
-      operations_[kept] = std::move(operations_[n]);
+// Completes those from `begin` to `end` that are over. True: there were some.
+bool library::test(std::size_t begin, std::size_t end) noexcept {
+  over_.resize(end - begin);
+  statuses_.resize(end - begin);
+  int over = 0;
+  const int code = MPI_Testsome(static_cast<int>(end - begin), &requests_[begin], &over,
+                                over_.data(), statuses_.data());
+  if (code != MPI_SUCCESS && code != MPI_ERR_IN_STATUS) {  // not of one operation: all have failed
+    for (std::size_t n = begin; n < end; ++n) {
+      if (requests_[n] == MPI_REQUEST_NULL) continue;
+      requests_[n] = MPI_REQUEST_NULL;
+      complete(operations_[n], code, {});
+      --active_;
     }
+    return true;
+  }
+  for (int n = 0; n < over; ++n) {  // MPI_UNDEFINED, where none was under way, is negative
+    const auto at = static_cast<std::size_t>(n);
+    complete(operations_[begin + static_cast<std::size_t>(over_[at])],
+             code == MPI_SUCCESS ? code : statuses_[at].MPI_ERROR, statuses_[at]);
+    --active_;
+  }
+  return over > 0;
+}
+
+// MPI has put MPI_REQUEST_NULL in their places, and skips these. They are taken out when they are
+// the larger part: for each operation few are moved.
+void library::forget_those_over() noexcept {
+  while (first_ < requests_.size() && requests_[first_] == MPI_REQUEST_NULL) ++first_;
+  if (active_ != 0 && requests_.size() <= 2 * active_ + kOldest) return;
+  std::size_t kept = 0;
+  for (std::size_t n = first_; n < requests_.size(); ++n) {
+    if (requests_[n] == MPI_REQUEST_NULL) continue;
+    requests_[kept] = requests_[n];
+    operations_[kept] = std::move(operations_[n]);
     ++kept;
   }
+  first_ = 0;
   requests_.resize(kept);
   operations_.erase(operations_.begin() + static_cast<std::ptrdiff_t>(kept), operations_.end());
 }
