@@ -60,6 +60,9 @@ void Node::start() {
 
 void Node::leave() {
   left_.store(true);  // partner: WhileHere
+  // Brief: who is here takes two mutexes, under which nobody waits, and sends, which never waits
+  // for a peer (fabric.hpp, F5). What the program does about a deadlock is done by the thread that
+  // receives, which stop() waits for.
   while (reporting_.load() != 0) os::yield_core();
   if (connection_ != nullptr) connection_->stop();
 }
