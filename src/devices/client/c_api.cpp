@@ -206,13 +206,10 @@ mcl_handle* make_handle(Session& session, std::uint64_t properties) {
 int free_handle(Session& session, mcl_handle* handle) {
   const std::shared_ptr<Task> task = task_of(session, handle);
   if (task == nullptr) return -MCL_ERR_INVREQ;
-  // One that has ended does not write its handle any more.
-  if (task->ended.load(std::memory_order_acquire) == 0) {
-    if (session.client->state_of(*task) != TaskState::kCreated) {
-      session.client->wait(*task, INT64_MAX);
-    }
-    session.client->forget_handle(*task);
+  if (session.client->state_of(*task) != TaskState::kCreated) {
+    session.client->wait(*task, INT64_MAX);
   }
+  session.client->forget_handle(*task);
   os::MutexLock lock(session.lock);
   return session.handles.erase(handle) != 0 ? 0 : -MCL_ERR_INVREQ;
 }

@@ -11,7 +11,7 @@
 namespace amasia::devices {
 namespace {
 
-constexpr std::uint64_t kListeningTag = 0, kStopTag = 2;
+constexpr std::uint64_t kListeningTag = 0, kDoorbellTag = 1, kStopTag = 2;
 // Records of one client in a row, so that the others get their turn.
 constexpr int kBatch = 128;
 // How often sockets are looked at while the rings are never empty.
@@ -19,9 +19,6 @@ constexpr Nanos kSocketInterval = base::kMillisecond;
 // How long the end of a task may lie in a ring while tasks are queued; while none is.
 constexpr Nanos kLookWhileQueued = base::kMillisecond;
 constexpr Nanos kLookWhileGranted = 100 * base::kMillisecond;
-// How long a task may be under way before it is asked whether its program is stopped, and how often
-// that is asked.
-constexpr Nanos kStoppedAfter = 100 * base::kMillisecond;
 
 }  // namespace
 
@@ -38,8 +35,12 @@ Status Server::prepare(StopSource& stop) {
   auto poll = os::EventPoll::make();
   if (!poll.ok()) return poll.error();
   poll_ = std::move(poll).value();
+  auto doorbell = os::Wakeup::make();
+  if (!doorbell.ok()) return doorbell.error();
+  doorbell_ = std::move(doorbell).value();
   if (auto done = os::set_nonblocking(listening_.get()); !done.ok()) return done;
   if (auto done = poll_.add(listening_.get(), kListeningTag); !done.ok()) return done;
+  if (auto done = poll_.add(doorbell_.descriptor(), kDoorbellTag); !done.ok()) return done;
   return poll_.add(stop.descriptor(), kStopTag);
 }
 
@@ -77,7 +78,6 @@ Status Server::run(StopSource& stop) {
     // What was not urgent counts before questions are answered.
     if (read_rings(now)) busy_until = now + settings_.spin;
     handle_ready(ready, stop);
-    look_for_stopped(now);
     decide(now);
     if (idle_over(now) || drain_over(now)) break;
   }
@@ -121,20 +121,6 @@ bool Server::read_ring(Connection& connection, Nanos now) {
     }
   }
   return true;
-}
-
-void Server::look_for_stopped(Nanos now) {
-  if (now - looked_for_stopped_ < kStoppedAfter) return;
-  looked_for_stopped_ = now;
-  for (const ClientId client : state_.holding_up(now - kStoppedAfter)) {
-    const Connection* connection = connection_of(client);
-    if (connection == nullptr) continue;
-    if (os::is_stopped_or_traced(connection->peer.pid)) {
-      state_.step(Stopped{client}, now, effects_);
-    } else {
-      state_.step(Continued{client}, now, effects_);
-    }
-  }
 }
 
 Server::Connection* Server::connection_of(ClientId client) {
@@ -203,7 +189,6 @@ Nanos Server::sleep_limit(Nanos now) const {
   if (state_.has_granted()) {
     not_later(now + (state_.has_queued() ? kLookWhileQueued : kLookWhileGranted));
   }
-  if (state_.has_suspended()) not_later(now + kStoppedAfter);
   for (const auto& [tag, connection] : connections_) {
     // Nobody tells when a full ring has room again; that is rare, and short.
     if (!connection->waiting.empty()) not_later(now + base::kMillisecond);
@@ -216,7 +201,7 @@ void Server::handle_ready(const std::vector<std::uint64_t>& ready, StopSource& s
     if (tag == kListeningTag) {
       accept_all();
     } else if (tag == kDoorbellTag) {
-      // The rings are looked at after each sleep.
+      doorbell_.clear();
     } else if (tag == kStopTag) {
       stop.consume();
       if (drain_began_ >= 0) end_now_ = true;
@@ -250,8 +235,6 @@ void Server::disconnect(std::uint64_t tag, const std::string& why) {
   connection.phase = Connection::Phase::kClosed;  // taken out later: this may be within a loop
   connection.waiting.clear();
   poll_.remove(connection.socket.get());
-  // The client may have it open longer, and poll_ would go on telling of it.
-  if (served) poll_.remove(connection.doorbell.descriptor());
   connection.socket.close();
   if (!served) return;
   std::vector<Effect> effects;

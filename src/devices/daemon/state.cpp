@@ -49,61 +49,25 @@ bool DaemonState::has_tasks() const {
 }
 
 bool DaemonState::has_queued() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
-    return client.second.queued > 0 && !client.second.suspended;
-  });
+  return std::any_of(clients_.begin(), clients_.end(),
+                     [](const auto& client) { return client.second.queued > 0; });
 }
 
 bool DaemonState::has_granted() const {
-  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
-    return client.second.granted > 0 && !client.second.suspended;
-  });
-}
-
-bool DaemonState::has_suspended() const {
   return std::any_of(clients_.begin(), clients_.end(),
-                     [](const auto& client) { return client.second.suspended; });
+                     [](const auto& client) { return client.second.granted > 0; });
 }
 
 bool DaemonState::hurries(ClientId id) const {
   return draining_ || std::any_of(clients_.begin(), clients_.end(), [&](const auto& client) {
-           return client.first != id && client.second.queued > 0 && !client.second.suspended;
+           return client.first != id && client.second.queued > 0;
          });
-}
-
-std::vector<ClientId> DaemonState::holding_up(Nanos then) const {
-  std::vector<ClientId> out;
-  for (const auto& [id, client] : clients_) {
-    const bool holds = client.granted > 0 && hurries(id) &&
-                       std::any_of(client.tasks.begin(), client.tasks.end(), [&](const auto& one) {
-                         return one.second.granted && one.second.granted_at < then;
-                       });
-    if (client.suspended || holds) out.push_back(id);
-  }
-  return out;
-}
-
-void DaemonState::suspend(ClientId id) {
-  const auto client = clients_.find(id);
-  if (client == clients_.end() || client->second.suspended) return;
-  client->second.suspended = true;
-  policy_->suspend(id);
-}
-
-void DaemonState::resume(ClientId id) {
-  const auto client = clients_.find(id);
-  if (client == clients_.end() || !client->second.suspended) return;
-  client->second.suspended = false;
-  policy_->resume(id);
 }
 
 void DaemonState::step(const Event& event, Nanos now, std::vector<Effect>& effects) {
   if (const auto* joined = std::get_if<Joined>(&event)) return join(*joined);
   if (const auto* left = std::get_if<Left>(&event)) return leave(left->client, now);
-  if (const auto* stopped = std::get_if<Stopped>(&event)) return suspend(stopped->client);
-  if (const auto* continued = std::get_if<Continued>(&event)) return resume(continued->client);
   if (const auto* received = std::get_if<Received>(&event)) {
-    resume(received->client);
     const auto client = clients_.find(received->client);
     if (client == clients_.end()) return;  // closed with records left in its ring
     if (Complaint complaint = receive(*client, received->record, now, effects)) {
@@ -222,10 +186,6 @@ DaemonState::Complaint DaemonState::receive_put(Client& client, const PutRecord&
     return fmt::format("task {} has {} resident arguments (allowed: at most {})", put_record.task,
                        put_record.arguments, kMaxResidentArguments);
   }
-  if (put_record.more >= policy_->run_most()) {
-    return fmt::format("task {} begins a run of {} (allowed: at most {})", put_record.task,
-                       put_record.more + 1, policy_->run_most());
-  }
   if (state.tasks.size() >= kMaxTasks) {
     return fmt::format("there are more than {} tasks at once", kMaxTasks);
   }
@@ -276,7 +236,6 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
   about.work_items = record.work_items;
   about.temporary = record.temporary;
   about.put_at = now;
-  about.count = static_cast<std::uint32_t>(record.more) + 1;
   // A buffer that is named twice counts once.
   std::sort(state.incoming_arguments.begin(), state.incoming_arguments.end(),
             [](const TaskArgument& a, const TaskArgument& b) { return a.buffer < b.buffer; });
@@ -315,7 +274,7 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
     return;
   }
   policy_->put(about);
-  state.queued += about.count;
+  ++state.queued;
   state.tasks.emplace(about.key.task, std::move(task));
 }
 
@@ -346,23 +305,17 @@ void DaemonState::end_granted(Client& client, const ClientState::Task& task, boo
   DeviceState& device = devices_[task.device.value];
   if (said != nullptr) {
     // A client that lies about its times shall not make them longer than it held the device.
-    const Nanos idle = std::clamp<Nanos>(said->idle, 0, end.held_time);
-    end.run_time = std::clamp<Nanos>(said->run_ended - said->run_began - idle, 0, end.held_time);
+    end.run_time = std::clamp<Nanos>(said->run_ended - said->run_began, 0, end.held_time);
     end.copy_time = std::clamp<Nanos>(
         (said->run_began - said->copy_began) + (said->copy_ended - said->run_ended), 0,
         end.held_time);
   }
   device.busy += end.run_time;
-  const std::uint32_t count = task.description.count;
-  AMASIA_CHECK(device.granted >= count && client.second.granted >= count,
-               "more tasks end than were granted");
-  device.granted -= count;
-  client.second.granted -= count;
-  device.finished += count;
-  const std::uint32_t failed =
-      succeeded ? 0 : std::clamp<std::uint32_t>(said != nullptr ? said->failed : count, 1, count);
-  client.second.failed += failed;
-  client.second.finished += count - failed;
+  AMASIA_CHECK(device.granted > 0 && client.second.granted > 0, "more tasks end than were granted");
+  --device.granted;
+  --client.second.granted;
+  ++device.finished;
+  ++(succeeded ? client.second.finished : client.second.failed);
   policy_->finish(end);
 }
 
@@ -379,8 +332,6 @@ DaemonState::Complaint DaemonState::receive_finished(Client& client, const Finis
   ended.kernel = task.description.kernel;
   ended.work_items = task.description.work_items;
   ended.succeeded = record.failure == 0;
-  ended.count = task.description.count;
-  ended.failed = ended.succeeded ? 0 : std::clamp<std::uint32_t>(record.failed, 1, ended.count);
   ended.put_at = task.description.put_at;
   ended.granted_at = task.granted_at;
   ended.finished_at = now;
@@ -412,7 +363,7 @@ void DaemonState::receive_cancel(Client& client, std::uint64_t number) {
   // It may have been refused or granted meanwhile; a granted one ends as usual.
   if (found == client.second.tasks.end() || found->second.granted) return;
   policy_->cancel(found->second.description.key);
-  client.second.queued -= found->second.description.count;
+  --client.second.queued;
   release_buffers(client, found->second);
   client.second.tasks.erase(found);
 }
@@ -483,10 +434,9 @@ void DaemonState::grant(const Grant& decided, Nanos now, std::vector<Effect>& ef
   task.granted = true;
   task.device = decided.device;
   task.granted_at = now;
-  const std::uint32_t count = task.description.count;
-  client->second.queued -= count;
-  client->second.granted += count;
-  devices_[decided.device.value].granted += count;
+  --client->second.queued;
+  ++client->second.granted;
+  ++devices_[decided.device.value].granted;
   for (const TaskArgument& argument : task.description.resident) {
     ClientState::Buffer& buffer = client->second.buffers[argument.buffer];
     buffer.used_on.push_back(decided.device);
@@ -517,7 +467,7 @@ bool DaemonState::is_valid() const {
   std::vector<std::uint32_t> granted(devices_.size()), clients(devices_.size());
   std::vector<Bytes> resident(devices_.size());
   for (const auto& [id, client] : clients_) {
-    std::uint32_t client_granted = 0, client_queued = 0;
+    std::uint32_t client_granted = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> users, running;
     for (const auto& [number, task] : client.tasks) {
       for (const TaskArgument& argument : task.description.resident) {
@@ -528,11 +478,12 @@ bool DaemonState::is_valid() const {
         ++running[argument.buffer];
         if (!contains(buffer->second.copies, task.device)) return false;
       }
-      const std::uint32_t count = task.description.count;
-      (task.granted ? client_granted : client_queued) += count;
-      if (task.granted) granted[task.device.value] += count;
+      if (!task.granted) continue;
+      ++client_granted;
+      ++granted[task.device.value];
     }
-    if (client_granted != client.granted || client_queued != client.queued) return false;
+    if (client_granted != client.granted) return false;
+    if (client.queued + client.granted != client.tasks.size()) return false;
     Bytes sum = 0;
     for (const auto& [number, buffer] : client.buffers) {
       if (buffer.users != users[number]) return false;

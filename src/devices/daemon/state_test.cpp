@@ -24,7 +24,6 @@ class RandomPolicy : public Policy {
   }
   void remove_client(ClientId client) override {
     ASSERT_EQ(clients.erase(client), 1U);
-    suspended.erase(client);
     for (const auto& task : queued) ASSERT_NE(task.key.client, client);
     for (const auto& [copy, size] : copies) ASSERT_NE(copy.first.client, client);
     for (const auto& [key, device] : granted) ASSERT_NE(key.client, client);
@@ -40,7 +39,6 @@ class RandomPolicy : public Policy {
       const std::size_t at = random_() % queued.size();
       const DeviceId device(static_cast<std::uint16_t>(random_() % memory.size()));
       if (!contains(queued[at].allowed, device)) continue;
-      if (suspended.contains(queued[at].key.client)) continue;
       if (Decision decision = consider(at, device); !decision.nothing()) return decision;
     }
     return {};
@@ -63,15 +61,7 @@ class RandomPolicy : public Policy {
     leaving.erase({buffer, device});
   }
 
-  std::uint32_t run_most() const override { return kMost; }
-  void suspend(ClientId client) override {
-    ASSERT_TRUE(clients.contains(client));
-    ASSERT_TRUE(suspended.insert(client).second);
-  }
-  void resume(ClientId client) override { ASSERT_EQ(suspended.erase(client), 1U); }
-
-  static constexpr std::uint32_t kMost = 64;  // of a run
-  std::set<ClientId> clients, suspended;
+  std::set<ClientId> clients;
   std::vector<Bytes> memory;
   std::vector<std::uint32_t> depth;
   std::vector<TaskDescription> queued;
@@ -139,12 +129,6 @@ class Storm {
         join();
       } else if (choice < 4) {
         kill(pick());
-      } else if (choice < 7) {
-        if (random_() % 2 == 0) {
-          this->step(Stopped{pick()});
-        } else {
-          this->step(Continued{pick()});
-        }
       } else if (choice < 45) {
         send(clients_.at(pick()));
       } else if (choice < 75) {
@@ -170,7 +154,6 @@ class Storm {
       std::vector<ClientId> ids;
       for (const auto& [id, client] : clients_) ids.push_back(id);
       for (const ClientId id : ids) {
-        step(Continued{id});
         for (int i = 0; i < 50 && clients_.contains(id); ++i) deliver(id);
         for (int i = 0; i < 50 && clients_.contains(id); ++i) answer(clients_.at(id), true);
       }
@@ -233,7 +216,6 @@ class Storm {
     std::vector<std::uint64_t> buffers;
     for (auto left = random_() % 6; left > 0; --left) buffers.push_back(1 + random_() % 12);
     if (random_() % 50 == 0) put.temporary = 100000;
-    if (random_() % 3 == 0) put.more = random_() % RandomPolicy::kMost;
     put.arguments = static_cast<std::uint16_t>(buffers.size());
     client.to_daemon.push_back(Record::of(put));
     for (std::size_t i = 0; i < buffers.size();) {
@@ -272,8 +254,6 @@ class Storm {
     record.failure = random_() % 10 == 0;
     record.run_began = static_cast<Nanos>(random_());
     record.run_ended = static_cast<Nanos>(random_());
-    record.idle = static_cast<Nanos>(random_());
-    record.failed = static_cast<std::uint8_t>(random_());
     client.running.erase(task);
     client.to_daemon.push_back(Record::of(record));
     if (random_() % 5 != 0) return;
@@ -355,8 +335,6 @@ class Storm {
         const auto& end = std::get<TaskEnded>(effect);
         ++ended;
         ASSERT_LE(end.put_at, end.granted_at);
-        ASSERT_LE(end.failed, end.count);
-        ASSERT_EQ(end.failed == 0, end.succeeded);
         Nanos last = end.granted_at;
         for (const Nanos at : {end.copy_began, end.run_began, end.run_ended, end.copy_ended}) {
           if (at == 0) continue;

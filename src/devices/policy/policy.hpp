@@ -10,10 +10,6 @@
 // finish         a granted task has ended, or its client has gone        its share is free again
 // cancel         a queued task's client has withdrawn it, or has gone    it leaves the queue
 // place, drop    a buffer's copy came to be on a device; went            bytes resident
-// suspend        a client was stopped and others wait                    its tasks in flight hold
-//                                                                        memory only, and those
-//                                                                        queued are not chosen
-// resume         it goes on                                              as before suspend
 //
 // The daemon's state (daemon/state.hpp) keeps who exists and what is granted; it checks what a
 // policy answers (a task that is queued, a device of its `allowed`) and stops with a check if not.
@@ -50,9 +46,6 @@ struct TaskDescription {
   Bytes temporary = 0;           // bytes of arguments that live on the device for this task only
   std::vector<TaskArgument> resident;
   Nanos put_at = 0;  // CLOCK_MONOTONIC
-  // A run of so many tasks that are all as this one says, brief, and carried out one after the
-  // other: placed as one, and ended as one.
-  std::uint32_t count = 1;
 };
 
 // A copy of a resident buffer that has to leave a device before a task is started there.
@@ -77,7 +70,7 @@ struct TaskEnd {
   TaskKey task;
   DeviceId device;
   bool succeeded = true;
-  Nanos run_time = 0;  // of the kernel alone, of a run of all of them; 0: not known
+  Nanos run_time = 0;  // of the kernel alone; 0: not known
   Nanos copy_time = 0;
   Nanos held_time = 0;  // from grant to finish, by the daemon's clock
 };
@@ -100,11 +93,6 @@ class Policy {
   // copy there yet.
   virtual void place(BufferKey buffer, DeviceId device, Bytes size) = 0;
   virtual void drop(BufferKey buffer, DeviceId device) = 0;
-  // For a client that is there and not suspended; is. A suspended one may end and put all the same.
-  virtual void suspend(ClientId) {}
-  virtual void resume(ClientId) {}
-  // How many tasks a run may have; 1: it wants to see each.
-  virtual std::uint32_t run_most() const { return 1; }
   // When `next` may have another answer although nothing happens meanwhile (delay scheduling,
   // ageing); negative: never.
   virtual Nanos ask_again_at() const { return -1; }

@@ -33,7 +33,6 @@ void Scheduler::remove_client(ClientId client) {
   }
   ledger_.remove_client(client);
   weights_.erase(client);
-  suspended_.erase(client);
   parts_.chooser->remove_client(client);
 }
 
@@ -47,12 +46,6 @@ void Scheduler::add_device(DeviceId device, const DeviceDescription& description
   leaving_.emplace_back();
   devices_.push_back(description);
   parts_.chooser->add_device(device, description);
-}
-
-// A quota counts tasks, and so do turns; the interface of plug-ins knows of no runs.
-std::uint32_t Scheduler::run_most() const {
-  const bool counts = parts_.quota.in_flight_max != UINT32_MAX || parts_.counts_tasks;
-  return counts || parts_.reserve != nullptr || parts_.ahead == 0 ? 1 : kRunMost;
 }
 
 Status Scheduler::can_run(const TaskDescription& task) const {
@@ -104,7 +97,7 @@ void Scheduler::put(TaskDescription task) {
   const DeviceSet possible = ledger_.possible(task);
   AMASIA_CHECK(possible != 0, "a task that can run nowhere is refused, not put");
   AMASIA_CHECK(!queued_.contains(task.key) && !flights_.contains(task.key), "a task is put once");
-  if (!suspended_.contains(task.key.client)) parts_.chooser->put(task, possible);
+  parts_.chooser->put(task, possible);
   const TaskKey key = task.key;
   Queued queued{std::move(task), ++places_};
   want(queued);
@@ -133,44 +126,11 @@ void Scheduler::dismiss_chooser(std::string why) {
   }
   for (const auto& [client, weight] : weights_) parts_.chooser->set_weight(client, weight);
   std::vector<const Queued*> tasks;
-  for (const auto& [key, queued] : queued_) {
-    if (!suspended_.contains(key.client)) tasks.push_back(&queued);
-  }
-  offer(std::move(tasks));
-}
-
-void Scheduler::offer(std::vector<const Queued*> tasks) {
+  for (const auto& [key, queued] : queued_) tasks.push_back(&queued);
   std::sort(tasks.begin(), tasks.end(),
             [](const Queued* a, const Queued* b) { return a->place < b->place; });
   for (const Queued* queued : tasks) {
     parts_.chooser->put(queued->task, ledger_.possible(queued->task));
-  }
-}
-
-void Scheduler::suspend(ClientId client) {
-  AMASIA_CHECK(!suspended_.contains(client), "a client is suspended once");
-  for (const auto& [key, queued] : queued_) {
-    if (key.client == client) parts_.chooser->remove(key);
-  }
-  for (const auto& [key, flight] : flights_) {
-    if (key.client != client) continue;
-    ledger_.set_aside(flight.task, flight.device, flight.expected);
-    busy_[flight.device.value] -= flight.busy;
-  }
-  suspended_.insert(client);
-}
-
-void Scheduler::resume(ClientId client) {
-  AMASIA_CHECK(suspended_.erase(client) == 1, "only who is suspended goes on");
-  std::vector<const Queued*> tasks;
-  for (const auto& [key, queued] : queued_) {
-    if (key.client == client) tasks.push_back(&queued);
-  }
-  offer(std::move(tasks));
-  for (const auto& [key, flight] : flights_) {
-    if (key.client != client) continue;
-    ledger_.take_back(flight.task, flight.device, flight.expected);
-    busy_[flight.device.value] += flight.busy;
   }
 }
 
@@ -181,9 +141,6 @@ Decision Scheduler::next(Nanos now) {
     return {grant(flight), {}};
   }
   if (queued_.empty() || ledger_.open() == 0) return {};
-  // A plug-in need not have an answer where all that is queued is kept from it.
-  const auto is_offered = [&](const auto& one) { return !suspended_.contains(one.first.client); };
-  if (!suspended_.empty() && std::none_of(queued_.begin(), queued_.end(), is_offered)) return {};
   const Sight sight{ledger_, estimates_, busy_, now};
   const auto choice = parts_.chooser->next(sight);
   if (!choice) {
@@ -266,10 +223,6 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
                      const TaskEnd& end) {
   Flight flight = std::move(found->second);
   flights_.erase(found);
-  if (suspended_.contains(flight.task.key.client)) {
-    ledger_.take_back(flight.task, flight.device, flight.expected);
-    busy_[flight.device.value] += flight.busy;
-  }
   if (flight.granted) {
     ledger_.finish(flight.task, flight.device, flight.expected);
   } else {
@@ -288,7 +241,7 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
 void Scheduler::cancel(TaskKey key) {
   if (const auto queued = queued_.find(key); queued != queued_.end()) {
     want_no_more(queued->second);
-    if (!suspended_.contains(key.client)) parts_.chooser->remove(key);
+    parts_.chooser->remove(key);
     queued_.erase(queued);
     return;
   }

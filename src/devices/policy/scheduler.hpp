@@ -30,7 +30,6 @@ class Scheduler final : public Policy {
     const EvictionPolicy* eviction = nullptr;
     ClientTerms quota;  // of every client; the weight is given with the client
     Nanos ahead = 0;    // of every device
-    bool counts_tasks = false;  // the fairness reckons with numbers of tasks
     // Takes over from a chooser that breaks the rules; may be null for one of our own.
     std::unique_ptr<Chooser> reserve;
   };
@@ -47,9 +46,6 @@ class Scheduler final : public Policy {
   void cancel(TaskKey task) override;
   void place(BufferKey buffer, DeviceId device, Bytes size) override;
   void drop(BufferKey buffer, DeviceId device) override;
-  std::uint32_t run_most() const override;
-  void suspend(ClientId client) override;
-  void resume(ClientId client) override;
   Nanos ask_again_at() const override { return parts_.chooser->ask_again_at(); }
   std::string complaint() const override { return complaint_; }
 
@@ -85,8 +81,6 @@ class Scheduler final : public Policy {
     TaskDescription task;
     std::uint64_t place = 0;  // in the line of all tasks, counted from 1
   };
-  // Hands them to the chooser in the order in which they came.
-  void offer(std::vector<const Queued*> tasks);
   void want(const Queued& queued);
   void want_no_more(const Queued& queued);
   static std::uint64_t next_use(const void* self, BufferKey buffer);
@@ -104,8 +98,6 @@ class Scheduler final : public Policy {
   std::deque<TaskKey> ready_;                  // to be granted
   std::vector<DeviceDescription> devices_;
   std::unordered_map<ClientId, double> weights_;
-  // The chooser does not know their queued tasks, and the ledger has set aside what is in flight.
-  std::set<ClientId> suspended_;
   std::string complaint_;
 };
 

@@ -24,7 +24,6 @@
 #include "devices/backends/cuda/cuda_launch.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
-#include "devices/backends/spare_memory.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::cuda {
