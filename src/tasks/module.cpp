@@ -30,13 +30,7 @@ void hold::release() noexcept {
   detail::Scope* const scope = std::exchange(scope_, nullptr);
   if (scope == nullptr) return;
   detail::Scheduler* const scheduler = scope->scheduler;
-  // Many operations are over when their call returns: who takes part in the scope counts alone.
-  detail::Worker* const worker = detail::this_worker();
-  if (worker != nullptr && worker->current != nullptr && worker->current->scope == scope) {
-    --worker->current->net;
-  } else if (scope->count.add(-1)) {
-    end_scope(scope);
-  }
+  if (scope->count.add(-1)) end_scope(scope);
   // Last: until then all may sleep without being in a deadlock.
   if (is_operation_) scheduler->operation_ended();
 }
@@ -50,7 +44,7 @@ hold module_host::hold_scope(bool is_operation) {
   detail::Worker& worker = worker_of_task(scheduler_, module_);
   ++worker.current->net;
   if (is_operation) scheduler_.operation_began();
-  counts_.operations.add(1, worker.errands != nullptr);
+  counts_.operations.fetch_add(1, std::memory_order_relaxed);
   return hold(worker.current->scope, is_operation);
 }
 

@@ -200,12 +200,9 @@ class Scheduler {
   void tell_of_idleness(module* whom);
   bool some_worker_sleeps() const { return idle_.any(); }
   Errands& errands() { return errands_; }
-  // Counted where somebody asks.
-  void operation_began() {
-    if (detects_deadlock()) stall_watch_.operation_began();
-  }
+  void operation_began() { stall_watch_.operation_began(); }
   void operation_ended() {
-    if (detects_deadlock() && stall_watch_.operation_ended()) ask_again_if_all_sleep();
+    if (stall_watch_.operation_ended() && detects_deadlock()) ask_again_if_all_sleep();
   }
   // Any thread. All workers sleep during run(), and only other threads could end that.
   bool is_stalled() const;

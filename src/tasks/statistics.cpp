@@ -133,7 +133,7 @@ std::vector<module_statistics> Scheduler::statistics_of_modules() const {
   const os::MutexLock lock(modules_mutex_);
   for (const auto& one : module_counts_) {
     all.push_back({.module = one->name,
-                   .operations = static_cast<std::uint64_t>(one->operations.value()),
+                   .operations = one->operations.load(std::memory_order_relaxed),
                    .calls = times(one->calls),
                    .calls_ns = one->calls_ns.value(),
                    .polls = times(one->polls),

@@ -21,21 +21,6 @@ class Counter {
  private:
   std::atomic<std::int64_t> value_{0};
 };
-// Written by one thread most often, and by any other.
-class SharedCounter {
- public:
-  void add(std::int64_t more, bool is_of_the_one) {
-    if (is_of_the_one) return of_one_.add(more);
-    of_others_.fetch_add(more, std::memory_order_relaxed);
-  }
-  std::int64_t value() const {
-    return of_one_.value() + of_others_.load(std::memory_order_relaxed);
-  }
-
- private:
-  Counter of_one_;
-  std::atomic<std::int64_t> of_others_{0};
-};
 struct WorkerCounts {
   Counter run, spawned, stolen, suspended, slept, idle_ns;
 };
@@ -43,12 +28,11 @@ struct WorkerCounts {
 struct PlaceCounts {
   Counter created, copies, bytes, run, time_ns;
 };
-// Of all modules of that name that were attached. Worker 0 writes all but, now and then,
-// `operations`.
+// Of all modules of that name that were attached. Worker 0 writes all but `operations`.
 struct ModuleCounts {
   explicit ModuleCounts(std::string its_name) : name(std::move(its_name)) {}
   const std::string name;
-  SharedCounter operations;
+  std::atomic<std::uint64_t> operations{0};
   Counter calls, calls_ns, polls, polls_ns;
 };
 
