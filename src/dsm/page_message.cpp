@@ -17,11 +17,13 @@ bool is_acceptable(const Record& record, const AddressSpace& space) {
       record.message() == protocol::MessageKind::kGivenBack) {
     return false;
   }
+  const bool is_home = space.home_of(record.run().first) == space.self();
   if (protocol::carries_page(record.message())) {
-    return record.page_count <= kMaxPagesWithContents;
+    // Homes offer their pages to others.
+    const bool is_own = is_home && record.message() == protocol::MessageKind::kDataOffered;
+    return record.page_count <= kMaxPagesWithContents && !is_own;
   }
-  return record.all_zero == 0 && (!protocol::is_for_home(record.message()) ||
-                                  space.home_of(record.run().first) == space.self());
+  return record.all_zero == 0 && (!protocol::is_for_home(record.message()) || is_home);
 }
 
 }  // namespace

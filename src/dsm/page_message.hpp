@@ -63,7 +63,8 @@ struct Frame {
 };
 
 // Checks everything that can be checked without page state: sizes, kinds, nodes, that runs lie in
-// one segment, that requests are for pages whose home is this node. nullopt: refuse the sender.
+// one segment, that requests are for pages whose home is this node, and offers for those of others.
+// nullopt: refuse the sender.
 // `body` must be aligned to 8 bytes and outlive the frame.
 std::optional<Frame> decode_frame(std::span<const std::byte> body, const AddressSpace& space);
 
