@@ -73,7 +73,7 @@ void wait_for_program_threads() noexcept {
   }
 }
 
-void run_on_program_thread(void (*function)(void*), void* argument) noexcept {
+Status run_on_program_thread(void (*function)(void*), void* argument) noexcept {
   static constinit Real<Create> real{"pthread_create"};
   struct Call {
     void (*function)(void*);
@@ -84,8 +84,10 @@ void run_on_program_thread(void (*function)(void*), void* argument) noexcept {
     static_cast<Call*>(given)->function(static_cast<Call*>(given)->argument);
     return nullptr;
   };
-  AMASIA_CHECK(real(&thread, nullptr, routine, &call) == 0, "no thread to serve regions on");
+  const int reason = real(&thread, nullptr, routine, &call);
+  if (reason != 0) return base::errno_error(reason, "cannot start the thread that serves regions");
   pthread_join(thread, nullptr);
+  return base::ok();
 }
 
 void real_exit_now(int status) noexcept {

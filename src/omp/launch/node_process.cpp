@@ -290,7 +290,9 @@ void NodeProcess::serve() {
   // another address on each node, the control blocks of this thread and of its teams among it.
   const Status apart = os::keep_addresses_apart(process_.space.self().value * kAddressGap);
   if (!apart.ok()) abort_job(apart.error().message);
-  run_on_program_thread([](void* self) { static_cast<NodeProcess*>(self)->serve_regions(); }, this);
+  const Status served = run_on_program_thread(
+      [](void* self) { static_cast<NodeProcess*>(self)->serve_regions(); }, this);
+  if (!served.ok()) abort_job(served.error().message);
   ending_.store(true, std::memory_order_relaxed);
   source_.reset();
   if (wants_statistics()) {

@@ -2,6 +2,8 @@
 // The threads of this process: which are the program's, and how it leaves without ceremony.
 #pragma once
 
+#include "base/base.hpp"
+
 namespace amasia::omp {
 
 // Blocks until all threads that the program and its OpenMP runtime started have ended.
@@ -10,7 +12,7 @@ void wait_for_program_threads() noexcept;
 // The _exit of the kernel: no handler of ours is asked.
 [[noreturn]] void real_exit_now(int status) noexcept;
 // Runs `function(argument)` on a new thread that counts as one of the program's, as far as its
-// stack and its allocations go, and waits for its end. Aborts if the system has no thread to give.
-void run_on_program_thread(void (*function)(void*), void* argument) noexcept;
+// stack and its allocations go, and waits for its end. Fails if the system has no thread to give.
+[[nodiscard]] Status run_on_program_thread(void (*function)(void*), void* argument) noexcept;
 
 }  // namespace amasia::omp
