@@ -51,8 +51,9 @@ machine::Platform chosen_platform(const options& chosen) {
   if (!loaded.ok()) throw std::runtime_error(loaded.error().message);
   machine::Platform platform = std::move(loaded).value();
   if (chosen.workers > platform.workers.size()) {
-    throw std::runtime_error(fmt::format("{} workers are asked for, and {} has {}", chosen.workers,
-                                         file, platform.workers.size()));
+    throw std::runtime_error(fmt::format(
+        "{} workers are asked for, and the platform file {} has {}: ask for at most that many",
+        chosen.workers, file, platform.workers.size()));
   }
   if (chosen.workers != 0) platform.workers.resize(chosen.workers);
   return platform;
