@@ -116,6 +116,15 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
   return now;
 }
 
+// One execution decides, and threads that the system woke late once are no reason against sharing:
+// what forks and joins take is the least of those seen while finding out. What they often take in
+// addition will be seen, and lost at most once, if that is too much.
+void SharingModel::forget_late_fork(Judgement& now) {
+  least_rest_ = phase_ == Phase::kCold ? now.rest : std::min(least_rest_, now.rest);
+  now.balanced -= now.rest - least_rest_;
+  now.rest = least_rest_;
+}
+
 void SharingModel::note(const Judgement& now) {
   const bool first = findings_of_++ == 0;
   // One execution out of many may take long for reasons of its own, so it counts for at most so
@@ -230,13 +239,14 @@ void SharingModel::decide_after_trial(double measured) {
 void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed) {
   AMASIA_CHECK(nodes.size() == node_count_, "there is a sample for each node of the job");
   AMASIA_CHECK(shares(), "what is shared was to be");
-  const Judgement now = judge(nodes, elapsed);
+  Judgement now = judge(nodes, elapsed);
   const bool cold = phase_ == Phase::kCold;
   if (phase_ == Phase::kElsewhere) return observe_elsewhere(elapsed);
   ++runs_in_phase_;
   divisible_ = skewed;
   // What data cost on the way to their nodes says nothing about later executions.
   if (phase_ == Phase::kWarm) findings_of_ = 0;
+  if (phase_ == Phase::kCold || phase_ == Phase::kWarm) forget_late_fork(now);
   note_nodes(nodes, findings_of_ == 0);
   note(now);
   note_variation(nodes, now.elapsed);

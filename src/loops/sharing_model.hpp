@@ -151,6 +151,7 @@ class SharingModel {
   static constexpr double kBudget = 0.01;
   struct Judgement;
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
+  void forget_late_fork(Judgement& now);
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
@@ -211,6 +212,7 @@ class SharingModel {
   double spread_ = 0;              // of these predictions, relative; of the better ones
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
+  double least_rest_ = 0;      // of the executions since the cold one, while finding out
   double elapsed_before_ = 0;  // of the last shared execution
   double waiting_before_ = 0;  // the same, with shares in balance but for what it waited for pages
   double lost_ = 0;            // in this phase against the next best; never below 0

@@ -530,11 +530,12 @@ TEST(SharingModel, LeavesOutWhomItsLoopsHaveNoUseFor) {
 }
 
 // One execution on two nodes that did half of the work each.
-void observe_halves(SharingModel& model, Nanos busy, Nanos stall_0, Nanos stall_1) {
+void observe_halves(SharingModel& model, Nanos busy, Nanos stall_0, Nanos stall_1,
+                    Nanos rest = 100) {
   const std::array<RegionPart, 2> parts{
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_0, .faults = 1},
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_1, .faults = 1}};
-  model.observe_shared(parts, busy + std::max(stall_0, stall_1) + 100, true);
+  model.observe_shared(parts, busy + std::max(stall_0, stall_1) + rest, true);
 }
 
 void observe_until_trial(SharingModel& model) {
@@ -636,6 +637,28 @@ TEST(SharingModel, OneDisturbedExecutionMovesNothing) {
     for (int i = 0; i < 40; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
     EXPECT_EQ(model.version(), version) << "after " << before;
   }
+}
+
+// Threads are woken late once, in the very execution that decides.
+TEST(SharingModel, ALateForkDecidesNothing) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  observe_halves(model, 1'000'000, 5'000'000, 5'000'000, 100'000);  // data come
+  observe_halves(model, 1'000'000, 200'000, 200'000, 4'000'000);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+// The first one was in time, and no other is: what is lost until that is seen is little.
+TEST(SharingModel, LateForksThatAreTheRuleDecide) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  observe_halves(model, 1'000'000, 5'000'000, 5'000'000, 100'000);
+  int shared = 0;
+  for (; model.shares() && shared < 20; ++shared) {
+    observe_halves(model, 1'000'000, 200'000, 200'000, 4'000'000);
+  }
+  EXPECT_EQ(model.phase(), Phase::kAlone);
+  EXPECT_LE(shared, 10);
 }
 
 // Node 1 is kept from its core now and then, in some executions where none of its threads sees it:
