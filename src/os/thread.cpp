@@ -71,6 +71,17 @@ int current_thread_id() noexcept { return static_cast<int>(::syscall(SYS_gettid)
 
 void set_thread_name(const char* name) noexcept { ::prctl(PR_SET_NAME, name, 0, 0, 0); }
 
+BatchScope::BatchScope() noexcept {
+  const sched_param none{};
+  changed_ = ::sched_getscheduler(0) == SCHED_OTHER &&
+             ::sched_setscheduler(0, SCHED_BATCH, &none) == 0;
+}
+
+BatchScope::~BatchScope() {
+  const sched_param none{};
+  if (changed_) ::sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
 unsigned allowed_core_count() noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);

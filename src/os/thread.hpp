@@ -40,6 +40,20 @@ enum class ServicePriority { kFifo, kNice, kOrdinary };
 // else nice -20, else as before.
 ServicePriority raise_priority() noexcept;
 
+// Threads that the calling one starts while this lives take no core from who runs on it when they
+// are woken (SCHED_BATCH), for threads of a driver that compute. Where the caller does not run at
+// ordinary priority, or the system refuses, they are as they would be.
+class BatchScope {
+ public:
+  BatchScope() noexcept;
+  ~BatchScope();
+  BatchScope(const BatchScope&) = delete;
+  BatchScope& operator=(const BatchScope&) = delete;
+
+ private:
+  bool changed_ = false;
+};
+
 // Makes timed waits of the calling thread end within about a microsecond of their time, instead of
 // the usual 50.
 void use_precise_timers() noexcept;

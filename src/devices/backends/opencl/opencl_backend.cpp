@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 
 #include "devices/backends/built_programs.hpp"
 #include "devices/backends/opencl/opencl.hpp"
@@ -90,11 +91,19 @@ std::vector<cl_device_id> devices_of(const Library& cl, cl_platform_id platform)
   return devices;
 }
 
+// PoCL's threads run kernels. The one that submits wakes them with each command, while it holds the
+// lock that they need: where they take its core at once they sleep again at once.
+bool computes_in_threads(const std::string& platform_name) {
+  return platform_name == "Portable Computing Language";
+}
+
 std::vector<std::unique_ptr<Device>> open_devices(const Library& cl) {
   std::vector<std::unique_ptr<Device>> opened;
   std::map<std::string, int> alike;  // devices of one platform and name, which are numbered
   for (const cl_platform_id platform : platforms_of(cl)) {
     const std::string platform_name = platform_text(cl, platform, CL_PLATFORM_NAME);
+    std::optional<os::BatchScope> batch;
+    if (computes_in_threads(platform_name)) batch.emplace();
     for (const cl_device_id device : devices_of(cl, platform)) {
       std::string identity =
           fmt::format("opencl/{}/{}", platform_name, device_text(cl, device, CL_DEVICE_NAME));
