@@ -265,9 +265,9 @@ int mcl_task_set_priority(mcl_handle* hdl, int priority);
 /* Amasia: has `function(context, error, reason)` called once at the task's end: error 0 and reason
    "", or -MCL_ERR_* and a sentence or the compiler's log, valid during the call. A thread of the
    library's calls it, or the one that submits, with locks held: it may not wait, nor call this
-   library, but another thread may mcl_hdl_free from then on. mcl_wait_all and mcl_finit return
-   after it. Before mcl_exec; not called where that returns an error. For transfers: on handles[i].
- */
+   library, but another thread may mcl_hdl_free from then on. mcl_hdl_free, mcl_wait_all and
+   mcl_finit return after it. Before mcl_exec; not called where that returns an error. For
+   transfers: on handles[i]. */
 typedef void (*mcl_end_function)(void* context, int error, const char* reason);
 int mcl_task_on_end(mcl_handle* hdl, mcl_end_function function, void* context);
 

@@ -173,6 +173,27 @@ static void check_told_of_ends(void) {
   free(v);
 }
 
+/* Who has freed the handle may end what the function works on. */
+static atomic_int is_telling, has_told;
+static void tell_slowly(void* context, int error, const char* reason) {
+  (void)context, (void)error, (void)reason;
+  is_telling = 1;
+  usleep(20000);
+  has_told = 1;
+}
+static void check_freed_while_told(void) {
+  long v = 0;
+  mcl_handle* task = mcl_task_create();
+  EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg(task, 0, &v, sizeof v,
+                          MCL_ARG_BUFFER | MCL_ARG_INPUT | MCL_ARG_OUTPUT) == 0);
+  EXPECT(mcl_task_on_end(task, tell_slowly, NULL) == 0);
+  EXPECT(mcl_exec(task, one, NULL, MCL_TASK_ANY) == 0);
+  while (!is_telling) usleep(100);
+  EXPECT(mcl_hdl_free(task) == 0);
+  EXPECT(has_told);
+}
+
 static void check_time_out(void) {
   int microseconds = 300000;
   mcl_handle* slow = mcl_task_create();
@@ -416,6 +437,7 @@ int main(void) {
   check_dependencies();
   check_failures();
   check_told_of_ends();
+  check_freed_while_told();
   check_time_out();
   check_mistakes();
   check_parts_and_transfers();
