@@ -15,9 +15,16 @@ Result<EventPoll> EventPoll::make() {
   return poll;
 }
 
-Status EventPoll::add(int descriptor, std::uint64_t tag) {
+// Ends and errors are always told.
+Status EventPoll::add(int descriptor, std::uint64_t tag) { return add(descriptor, tag, EPOLLIN); }
+
+Status EventPoll::add_edges(int descriptor, std::uint64_t tag) {
+  return add(descriptor, tag, EPOLLIN | EPOLLET);
+}
+
+Status EventPoll::add(int descriptor, std::uint64_t tag, std::uint32_t events) {
   epoll_event event{};
-  event.events = EPOLLIN;  // ends and errors are always told
+  event.events = events;
   event.data.u64 = tag;
   if (::epoll_ctl(descriptor_.get(), EPOLL_CTL_ADD, descriptor, &event) != 0) {
     return base::errno_error(errno, "cannot wait for a descriptor");

@@ -16,6 +16,8 @@ class EventPoll {
   static Result<EventPoll> make();
   // `tag` is what wait() says of it. Level-triggered: said again while there is something.
   Status add(int descriptor, std::uint64_t tag);
+  // Edge-triggered: said once each time that something comes, so that nobody need take it away.
+  Status add_edges(int descriptor, std::uint64_t tag);
   void remove(int descriptor) noexcept;
   // Appends the tags of those that are ready. Sleeps at most `timeout` (0: not at all, negative:
   // for ever); a signal handler ends it early.
@@ -24,6 +26,7 @@ class EventPoll {
   int descriptor() const { return descriptor_.get(); }
 
  private:
+  Status add(int descriptor, std::uint64_t tag, std::uint32_t events);
   Descriptor descriptor_;
 };
 

@@ -160,6 +160,16 @@ void scribble(std::mt19937_64& random, const os::Packet& welcome) {
         if (::write(welcome.descriptors[1].get(), &often, sizeof often) < 0) os::yield_core();
         break;
       }
+      case 4: {
+        // Without O_NONBLOCK, and empty: whoever else used it would wait.
+        const int one = welcome.descriptors[1 + random() % 2].get();
+        ::fcntl(one, F_SETFL, 0);
+        std::uint64_t taken[8];
+        if (os::wait_readable(&one, 1, 0) != 0 && ::read(one, taken, sizeof taken) < 0) return;
+        os::yield_core();
+        ::fcntl(one, F_SETFL, O_NONBLOCK);
+        break;
+      }
       default:
         bytes[random() % sizeof(Region)] = static_cast<unsigned char>(random());
     }

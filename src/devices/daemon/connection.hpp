@@ -6,6 +6,9 @@
 
 namespace amasia::devices {
 
+// What EventPoll says of the doorbells of all clients.
+inline constexpr std::uint64_t kDoorbellTag = 1;
+
 struct Server::Connection {
   std::uint64_t tag = 0;
   ClientId client;  // its tag as a client number
@@ -19,7 +22,10 @@ struct Server::Connection {
   Region* region = nullptr;
   std::optional<RingConsumer> incoming;
   std::optional<RingProducer> outgoing;
-  os::Wakeup wakes_client;
+  // The client's own, so that no other one can take its wake-ups away. The daemon neither reads nor
+  // writes it (EventPoll::add_edges): its flags and its count are the client's, too.
+  os::Wakeup doorbell;
+  os::RemoteWakeup wakes_client;
   // Records that the ring had no room for. Bounded by what a client may have: each answers a task
   // or evicts a copy of its own.
   std::deque<Record> waiting;

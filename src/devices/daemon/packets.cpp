@@ -178,14 +178,17 @@ std::optional<std::string> Server::handle_device(Connection& connection,
 
 bool Server::welcome(Connection& connection) {
   auto memory = os::make_sealed_memory("amasia-devices", sizeof(Region));
-  auto wakeup = os::Wakeup::make();
+  auto doorbell = os::Wakeup::make();
+  auto wakeup = os::RemoteWakeup::make();
   std::uintptr_t address = 0;
-  if (!memory.ok() || !wakeup.ok() ||
+  if (!memory.ok() || !doorbell.ok() || !wakeup.ok() ||
+      !poll_.add_edges(doorbell.value().descriptor(), kDoorbellTag).ok() ||
       os::map_shared(memory.value().get(), 0, sizeof(Region), os::Placement::kAnywhere,
                      &address) != 0) {
     return false;
   }
   connection.memory = std::move(memory).value();
+  connection.doorbell = std::move(doorbell).value();
   connection.wakes_client = std::move(wakeup).value();
   connection.region = new (reinterpret_cast<void*>(address)) Region;
   connection.incoming.emplace(&connection.region->to_daemon);
@@ -206,8 +209,8 @@ bool Server::welcome(Connection& connection) {
   packet.client = connection.client.value;
   packet.daemon_process = ::getpid();
   set_text(packet.policy, state_.policy().name());
-  const int handed[] = {connection.memory.get(), doorbell_.descriptor(),
-                        connection.wakes_client.descriptor()};
+  const int handed[] = {connection.memory.get(), connection.doorbell.descriptor(),
+                        connection.wakes_client.waiting_end()};
   const bool sent = send(connection, packet, handed);
   connection.memory.close();  // mapped here, and there
   if (sent && state_.draining()) {

@@ -11,7 +11,7 @@
 namespace amasia::devices {
 namespace {
 
-constexpr std::uint64_t kListeningTag = 0, kDoorbellTag = 1, kStopTag = 2;
+constexpr std::uint64_t kListeningTag = 0, kStopTag = 2;
 // Records of one client in a row, so that the others get their turn.
 constexpr int kBatch = 128;
 // How often sockets are looked at while the rings are never empty.
@@ -35,12 +35,8 @@ Status Server::prepare(StopSource& stop) {
   auto poll = os::EventPoll::make();
   if (!poll.ok()) return poll.error();
   poll_ = std::move(poll).value();
-  auto doorbell = os::Wakeup::make();
-  if (!doorbell.ok()) return doorbell.error();
-  doorbell_ = std::move(doorbell).value();
   if (auto done = os::set_nonblocking(listening_.get()); !done.ok()) return done;
   if (auto done = poll_.add(listening_.get(), kListeningTag); !done.ok()) return done;
-  if (auto done = poll_.add(doorbell_.descriptor(), kDoorbellTag); !done.ok()) return done;
   return poll_.add(stop.descriptor(), kStopTag);
 }
 
@@ -201,7 +197,7 @@ void Server::handle_ready(const std::vector<std::uint64_t>& ready, StopSource& s
     if (tag == kListeningTag) {
       accept_all();
     } else if (tag == kDoorbellTag) {
-      doorbell_.clear();
+      // The rings are looked at after each sleep.
     } else if (tag == kStopTag) {
       stop.consume();
       if (drain_began_ >= 0) end_now_ = true;
@@ -235,6 +231,8 @@ void Server::disconnect(std::uint64_t tag, const std::string& why) {
   connection.phase = Connection::Phase::kClosed;  // taken out later: this may be within a loop
   connection.waiting.clear();
   poll_.remove(connection.socket.get());
+  // The client may have it open longer, and poll_ would go on telling of it.
+  if (served) poll_.remove(connection.doorbell.descriptor());
   connection.socket.close();
   if (!served) return;
   std::vector<Effect> effects;

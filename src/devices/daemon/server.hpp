@@ -109,7 +109,6 @@ class Server {
   DaemonState state_;
   TaskSink* sink_;
   os::EventPoll poll_;
-  os::Wakeup doorbell_;
   SharedSegments segments_;
   std::map<std::string, os::Descriptor> segment_memory_;
   SharedTasks shared_tasks_;

@@ -2,9 +2,11 @@
 // A server on a thread, with real sockets and rings, and clients of the same process.
 #include "devices/daemon/server.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
@@ -169,6 +171,49 @@ TEST_F(ServerTest, AClientThatWritesRubbishDisturbsNobody) {
     ASSERT_EQ(receive(*honest).number, task);
     ASSERT_TRUE(honest->send({{finished_record(task)}}));
   }
+}
+
+// The welcome of a client that speaks by hand: its memory, its doorbell, its own wake-up.
+std::vector<os::Descriptor> welcomed_by_hand(const std::string& path, os::Descriptor* socket) {
+  auto connected = os::connect_to_path(path);
+  EXPECT_TRUE(connected.ok());
+  *socket = std::move(connected).value();
+  const int number = socket->get();
+  HelloPacket hello;
+  EXPECT_TRUE(os::send_packet(number, std::as_bytes(std::span(&hello, 1)), {}).ok());
+  os::wait_readable(&number, 1, -1);
+  alignas(8) std::byte buffer[kMaxPacket];
+  auto welcome = os::receive_packet(number, buffer);
+  EXPECT_TRUE(welcome.ok());
+  return std::move(welcome.value().descriptors);
+}
+
+TEST_F(ServerTest, AClientThatTakesWakeUpsTakesItsOwn) {
+  os::Descriptor socket;
+  const auto handed = welcomed_by_hand(path_, &socket);
+  ASSERT_EQ(handed.size(), 3U);
+  std::atomic<bool> enough{false};
+  std::thread thief([&] {
+    const std::uint64_t most = UINT64_MAX - 1;
+    std::uint64_t taken = 0;
+    while (!enough.load()) {
+      [[maybe_unused]] auto done = ::read(handed[1].get(), &taken, sizeof taken);
+      done = ::write(handed[1].get(), &most, sizeof most);  // nobody else can raise it now
+      done = ::read(handed[1].get(), &taken, sizeof taken);
+    }
+  });
+  auto honest = link();
+  for (std::uint64_t task = 1; task <= 2000; ++task) {
+    ASSERT_TRUE(honest->send({{put_record(task)}}));
+    ASSERT_EQ(receive(*honest).number, task);
+    ASSERT_TRUE(honest->send({{finished_record(task)}}));
+  }
+  enough.store(true);
+  thief.join();
+  // Neither may what it does to what wakes itself.
+  ASSERT_EQ(::fcntl(handed[1].get(), F_SETFL, 0), 0);
+  ASSERT_EQ(::fcntl(handed[2].get(), F_SETFL, 0), 0);
+  EXPECT_EQ(::write(handed[2].get(), "", 1), -1) << "it could fill it, and the daemon would wait";
 }
 
 TEST_F(ServerTest, ANameOfAnyBytesIsOneLineOfTheLog) {
