@@ -144,6 +144,10 @@ bool has_ended(int watch) noexcept {
 }
 
 bool is_stopped(pid_t process) noexcept { return state_of(process).state == 'T'; }
+bool is_stopped_or_traced(pid_t process) noexcept {
+  const char state = state_of(process).state;
+  return state == 'T' || state == 't';
+}
 
 bool has_terminal() noexcept {
   return Descriptor(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY)).valid();

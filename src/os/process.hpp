@@ -32,6 +32,8 @@ Result<Descriptor> watch_process(pid_t process);
 bool has_ended(int watch) noexcept;
 // Whether a signal such as SIGSTOP has stopped all of the process.
 bool is_stopped(pid_t process) noexcept;
+// Whether a signal or a debugger has.
+bool is_stopped_or_traced(pid_t process) noexcept;
 // Whether there is a controlling terminal.
 bool has_terminal() noexcept;
 

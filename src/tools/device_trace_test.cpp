@@ -175,7 +175,8 @@ constexpr const char* kAnswer =
     R"("compute_units":2,"memory":1048576,"queue_depth":4,"running":1,"finished":10,)"
     R"("resident":2048,"busy_ns":1500000000}],)"
     R"("clients":[{"client":1,"process":77,"program":"a\nb","queued":3,"running":1,"finished":9,)"
-    R"("failed":1,"resident":2048,"devices":[0]},{"client":2,"process":78,"program":"amasia",)"
+    R"("failed":1,"resident":2048,"stopped":true,"devices":[0]},)"
+    R"({"client":2,"process":78,"program":"amasia",)"
     R"("devices":[]}]})";
 
 TEST(NodeDevices, TopShowsUtilisationBetweenTwoAnswers) {
@@ -186,7 +187,7 @@ TEST(NodeDevices, TopShowsUtilisationBetweenTwoAnswers) {
   before.devices[0].busy = 1'000'000'000;
   const std::string text = top_text(now.value(), &before);
   EXPECT_NE(text.find("##########..........   50 %"), std::string::npos) << text;
-  EXPECT_NE(text.find("a?b"), std::string::npos) << text;
+  EXPECT_NE(text.find("a?b (stopped)"), std::string::npos) << text;
   EXPECT_EQ(now.value().clients.size(), 1U) << "who looks on is no client";
   EXPECT_EQ(top_text(now.value(), nullptr).find('#'), std::string::npos);
 }

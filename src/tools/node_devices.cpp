@@ -61,6 +61,8 @@ NodeClient client_of(const Json& object) {
   read(object, "finished", out.finished);
   read(object, "failed", out.failed);
   read(object, "resident", out.resident);
+  const auto stopped = object.find("stopped");
+  out.stopped = stopped != object.end() && stopped->is_boolean() && stopped->get<bool>();
   return out;
 }
 
@@ -206,7 +208,8 @@ std::string top_text(const NodeDevices& now, const NodeDevices* before) {
   });
   for (const NodeClient& client : clients) {
     fmt::format_to(Output(out), "{:>8} {:<30} {:>8} {:>8} {:>10} {:>8} {:>11}\n", client.process,
-                   printable(client.program, 30), client.queued, client.running, client.finished,
+                   printable(client.program, 20) + (client.stopped ? " (stopped)" : ""),
+                   client.queued, client.running, client.finished,
                    client.failed, base::volume_text(client.resident));
   }
   return out;

@@ -27,6 +27,7 @@ struct NodeClient {
   std::uint32_t queued = 0, running = 0;
   std::uint64_t finished = 0, failed = 0;
   Bytes resident = 0;
+  bool stopped = false;  // by a signal or a debugger, while others waited for what it holds
 };
 struct NodeDevices {
   std::int32_t process = 0;  // of the daemon

@@ -104,6 +104,20 @@ class Processes(unittest.TestCase):
         _, errors = daemon.communicate(timeout=LIMIT)
         self.assertEqual((daemon.returncode, errors), (0, ""))
 
+    def test_others_go_on_while_a_program_is_stopped(self):
+        daemon = self.daemon()
+        stopped = self.client("lost")  # all of the host's places are taken by tasks of its
+        self.assertEqual(stopped.stdout.readline(), "ready\n")
+        stopped.send_signal(signal.SIGSTOP)
+        self.check(self.client("work", "20"), "client: 20 rounds")
+        stopped.send_signal(signal.SIGCONT)
+        self.check(self.client("work", "20"), "client: 20 rounds")
+        stopped.kill()
+        stopped.communicate(timeout=LIMIT)
+        daemon.terminate()
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual((daemon.returncode, errors), (0, ""))
+
     def test_tasks_fail_when_the_daemon_is_killed_and_later_ones_work(self):
         daemon = self.daemon()
         client = self.client("lost")

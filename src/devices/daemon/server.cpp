@@ -19,6 +19,9 @@ constexpr Nanos kSocketInterval = base::kMillisecond;
 // How long the end of a task may lie in a ring while tasks are queued; while none is.
 constexpr Nanos kLookWhileQueued = base::kMillisecond;
 constexpr Nanos kLookWhileGranted = 100 * base::kMillisecond;
+// How long a task may be under way before it is asked whether its program is stopped, and how often
+// that is asked.
+constexpr Nanos kStoppedAfter = 100 * base::kMillisecond;
 
 }  // namespace
 
@@ -74,6 +77,7 @@ Status Server::run(StopSource& stop) {
     // What was not urgent counts before questions are answered.
     if (read_rings(now)) busy_until = now + settings_.spin;
     handle_ready(ready, stop);
+    look_for_stopped(now);
     decide(now);
     if (idle_over(now) || drain_over(now)) break;
   }
@@ -117,6 +121,20 @@ bool Server::read_ring(Connection& connection, Nanos now) {
     }
   }
   return true;
+}
+
+void Server::look_for_stopped(Nanos now) {
+  if (now - looked_for_stopped_ < kStoppedAfter) return;
+  looked_for_stopped_ = now;
+  for (const ClientId client : state_.holding_up(now - kStoppedAfter)) {
+    const Connection* connection = connection_of(client);
+    if (connection == nullptr) continue;
+    if (os::is_stopped_or_traced(connection->peer.pid)) {
+      state_.step(Stopped{client}, now, effects_);
+    } else {
+      state_.step(Continued{client}, now, effects_);
+    }
+  }
 }
 
 Server::Connection* Server::connection_of(ClientId client) {
@@ -185,6 +203,7 @@ Nanos Server::sleep_limit(Nanos now) const {
   if (state_.has_granted()) {
     not_later(now + (state_.has_queued() ? kLookWhileQueued : kLookWhileGranted));
   }
+  if (state_.has_suspended()) not_later(now + kStoppedAfter);
   for (const auto& [tag, connection] : connections_) {
     // Nobody tells when a full ring has room again; that is rare, and short.
     if (!connection->waiting.empty()) not_later(now + base::kMillisecond);

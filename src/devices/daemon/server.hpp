@@ -72,6 +72,8 @@ class Server {
   // Asks the policy, tells clients what it says, logs once what is wrong with it.
   void decide(Nanos now);
   bool read_ring(Connection& connection, Nanos now);
+  // Programs that are stopped while they hold what others wait for.
+  void look_for_stopped(Nanos now);
   void read_packets(std::uint64_t tag);
   // A sentence where the packet breaks the protocol.
   std::optional<std::string> handle(Connection& connection, std::span<const std::byte> bytes,
@@ -116,6 +118,7 @@ class Server {
   std::uint64_t last_tag_ = 2;  // below: the fixed ones
   std::vector<Effect> effects_;
   Nanos idle_since_ = 0;
+  Nanos looked_for_stopped_ = 0;
   Nanos drain_began_ = -1;
   bool end_now_ = false;
   bool complained_ = false;

@@ -43,11 +43,11 @@ std::string client_text(ClientId id, const ClientState& client) {
     running += fmt::format("{}{}", running.empty() ? "" : ",", on[device.value]);
   }
   return fmt::format(R"({{"client":{},"process":{},"program":{},"queued":{},"running":{},)"
-                     R"("finished":{},"failed":{},"resident":{},"devices":[{}],)"
+                     R"("stopped":{},"finished":{},"failed":{},"resident":{},"devices":[{}],)"
                      R"("running_on":[{}]}})",
                      id.value, client.process, json_text(client.program), client.queued,
-                     client.granted, client.finished, client.failed, client.resident, devices,
-                     running);
+                     client.granted, client.suspended, client.finished, client.failed,
+                     client.resident, devices, running);
 }
 
 }  // namespace

@@ -49,25 +49,61 @@ bool DaemonState::has_tasks() const {
 }
 
 bool DaemonState::has_queued() const {
-  return std::any_of(clients_.begin(), clients_.end(),
-                     [](const auto& client) { return client.second.queued > 0; });
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
+    return client.second.queued > 0 && !client.second.suspended;
+  });
 }
 
 bool DaemonState::has_granted() const {
+  return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
+    return client.second.granted > 0 && !client.second.suspended;
+  });
+}
+
+bool DaemonState::has_suspended() const {
   return std::any_of(clients_.begin(), clients_.end(),
-                     [](const auto& client) { return client.second.granted > 0; });
+                     [](const auto& client) { return client.second.suspended; });
 }
 
 bool DaemonState::hurries(ClientId id) const {
   return draining_ || std::any_of(clients_.begin(), clients_.end(), [&](const auto& client) {
-           return client.first != id && client.second.queued > 0;
+           return client.first != id && client.second.queued > 0 && !client.second.suspended;
          });
+}
+
+std::vector<ClientId> DaemonState::holding_up(Nanos then) const {
+  std::vector<ClientId> out;
+  for (const auto& [id, client] : clients_) {
+    const bool holds = client.granted > 0 && hurries(id) &&
+                       std::any_of(client.tasks.begin(), client.tasks.end(), [&](const auto& one) {
+                         return one.second.granted && one.second.granted_at < then;
+                       });
+    if (client.suspended || holds) out.push_back(id);
+  }
+  return out;
+}
+
+void DaemonState::suspend(ClientId id) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end() || client->second.suspended) return;
+  client->second.suspended = true;
+  policy_->suspend(id);
+}
+
+void DaemonState::resume(ClientId id) {
+  const auto client = clients_.find(id);
+  if (client == clients_.end() || !client->second.suspended) return;
+  client->second.suspended = false;
+  policy_->resume(id);
 }
 
 void DaemonState::step(const Event& event, Nanos now, std::vector<Effect>& effects) {
   if (const auto* joined = std::get_if<Joined>(&event)) return join(*joined);
   if (const auto* left = std::get_if<Left>(&event)) return leave(left->client, now);
+  if (const auto* stopped = std::get_if<Stopped>(&event)) return suspend(stopped->client);
+  if (const auto* continued = std::get_if<Continued>(&event)) return resume(continued->client);
   if (const auto* received = std::get_if<Received>(&event)) {
+    resume(received->client);
     const auto client = clients_.find(received->client);
     if (client == clients_.end()) return;  // closed with records left in its ring
     if (Complaint complaint = receive(*client, received->record, now, effects)) {

@@ -40,7 +40,14 @@ struct Received {
   Record record;
 };
 struct DrainBegins {};
-using Event = std::variant<Joined, Left, Received, DrainBegins>;
+// The client's process was seen stopped; was seen to run again. A record from it tells so, too.
+struct Stopped {
+  ClientId client;
+};
+struct Continued {
+  ClientId client;
+};
+using Event = std::variant<Joined, Left, Received, DrainBegins, Stopped, Continued>;
 
 // What to do, in order.
 struct Send {
@@ -88,6 +95,7 @@ struct ClientState {
   std::vector<DeviceId> devices;
   DeviceSet device_set = 0;
   std::uint32_t queued = 0, granted = 0;
+  bool suspended = false;  // stopped while others waited: its tasks hold memory only
   std::uint64_t finished = 0, failed = 0;
   Bytes resident = 0;
 
@@ -129,8 +137,13 @@ class DaemonState {
 
   bool draining() const { return draining_; }
   bool has_tasks() const;
+  // Of clients that are not suspended.
   bool has_queued() const;
   bool has_granted() const;
+  bool has_suspended() const;
+  // Clients that hold tasks granted before `then` while others' are queued, and those suspended:
+  // of them it matters whether they are stopped.
+  std::vector<ClientId> holding_up(Nanos then) const;
   // Whether ends of the client's tasks are to be known at once: others wait for room, or the daemon
   // waits for the last ends. Else they may be told with what is urgent to the client itself.
   bool hurries(ClientId client) const;
@@ -143,6 +156,8 @@ class DaemonState {
   using Client = std::pair<const ClientId, ClientState>;
   using Complaint = std::optional<std::string>;
 
+  void suspend(ClientId id);
+  void resume(ClientId id);
   void join(const Joined& event);
   void leave(ClientId id, Nanos now);
   Complaint receive(Client& client, const Record& record, Nanos now,

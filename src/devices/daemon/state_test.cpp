@@ -24,6 +24,7 @@ class RandomPolicy : public Policy {
   }
   void remove_client(ClientId client) override {
     ASSERT_EQ(clients.erase(client), 1U);
+    suspended.erase(client);
     for (const auto& task : queued) ASSERT_NE(task.key.client, client);
     for (const auto& [copy, size] : copies) ASSERT_NE(copy.first.client, client);
     for (const auto& [key, device] : granted) ASSERT_NE(key.client, client);
@@ -39,6 +40,7 @@ class RandomPolicy : public Policy {
       const std::size_t at = random_() % queued.size();
       const DeviceId device(static_cast<std::uint16_t>(random_() % memory.size()));
       if (!contains(queued[at].allowed, device)) continue;
+      if (suspended.contains(queued[at].key.client)) continue;
       if (Decision decision = consider(at, device); !decision.nothing()) return decision;
     }
     return {};
@@ -61,7 +63,15 @@ class RandomPolicy : public Policy {
     leaving.erase({buffer, device});
   }
 
-  std::set<ClientId> clients;
+  std::uint32_t run_most() const override { return kMost; }
+  void suspend(ClientId client) override {
+    ASSERT_TRUE(clients.contains(client));
+    ASSERT_TRUE(suspended.insert(client).second);
+  }
+  void resume(ClientId client) override { ASSERT_EQ(suspended.erase(client), 1U); }
+
+  static constexpr std::uint32_t kMost = 64;  // of a run
+  std::set<ClientId> clients, suspended;
   std::vector<Bytes> memory;
   std::vector<std::uint32_t> depth;
   std::vector<TaskDescription> queued;
@@ -129,6 +139,12 @@ class Storm {
         join();
       } else if (choice < 4) {
         kill(pick());
+      } else if (choice < 7) {
+        if (random_() % 2 == 0) {
+          this->step(Stopped{pick()});
+        } else {
+          this->step(Continued{pick()});
+        }
       } else if (choice < 45) {
         send(clients_.at(pick()));
       } else if (choice < 75) {
@@ -154,6 +170,7 @@ class Storm {
       std::vector<ClientId> ids;
       for (const auto& [id, client] : clients_) ids.push_back(id);
       for (const ClientId id : ids) {
+        step(Continued{id});
         for (int i = 0; i < 50 && clients_.contains(id); ++i) deliver(id);
         for (int i = 0; i < 50 && clients_.contains(id); ++i) answer(clients_.at(id), true);
       }

@@ -184,18 +184,51 @@ void Ledger::write(BufferKey buffer, DeviceId id) {
   }
 }
 
+void Ledger::occupy(const TaskDescription& task, DeviceId id, Nanos expected) {
+  DeviceUse& device = devices_[id.value];
+  ++device.in_flight;
+  ++client_use(task.key.client).in_flight;
+  device.elements += elements_of(task, device.terms);
+  if (!is_brief(expected, device.terms)) return;
+  ++device.brief;
+  device.ahead += expected;
+}
+
+void Ledger::vacate(const TaskDescription& task, DeviceId id, Nanos expected) {
+  DeviceUse& device = devices_[id.value];
+  ClientUse& client = client_use(task.key.client);
+  AMASIA_CHECK(device.in_flight > 0 && client.in_flight > 0, "the task is in flight");
+  --device.in_flight;
+  --client.in_flight;
+  if (device.over > 0) --device.over;
+  device.elements -= elements_of(task, device.terms);
+  if (!is_brief(expected, device.terms)) return;
+  AMASIA_CHECK(device.brief > 0 && device.ahead >= expected, "it was started as a brief one");
+  --device.brief;
+  device.ahead -= expected;
+}
+
+void Ledger::set_aside(const TaskDescription& task, DeviceId id, Nanos expected) {
+  vacate(task, id, expected);
+  ++devices_[id.value].aside;
+  ++client_use(task.key.client).aside;
+  update_open(id);
+}
+
+void Ledger::take_back(const TaskDescription& task, DeviceId id, Nanos expected) {
+  occupy(task, id, expected);
+  --devices_[id.value].aside;
+  --client_use(task.key.client).aside;
+  ++devices_[id.value].over;
+  update_open(id);
+}
+
 void Ledger::start(const TaskDescription& task, DeviceId id, Nanos expected) {
   AMASIA_CHECK(fits(task, id, expected), "a task starts only where it fits");
   ++step_;
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);
-  ++device.in_flight;
-  ++client.in_flight;
-  device.elements += elements_of(task, device.terms);
-  if (is_brief(expected, device.terms)) {
-    ++device.brief;
-    device.ahead += expected;
-  }
+  occupy(task, id, expected);
   device.used += task.temporary;
   device.pinned += task.temporary;
   client.used[id.value] += task.temporary;
@@ -217,17 +250,9 @@ void Ledger::start(const TaskDescription& task, DeviceId id, Nanos expected) {
 }
 
 void Ledger::finish(const TaskDescription& task, DeviceId id, Nanos expected) {
+  vacate(task, id, expected);
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);
-  AMASIA_CHECK(device.in_flight > 0 && client.in_flight > 0, "the task is in flight");
-  --device.in_flight;
-  --client.in_flight;
-  device.elements -= elements_of(task, device.terms);
-  if (is_brief(expected, device.terms)) {
-    AMASIA_CHECK(device.brief > 0 && device.ahead >= expected, "it was started as a brief one");
-    --device.brief;
-    device.ahead -= expected;
-  }
   device.used -= task.temporary;
   device.pinned -= task.temporary;
   client.used[id.value] -= task.temporary;
@@ -295,7 +320,7 @@ bool Ledger::is_valid() const {
     for (std::size_t i = 0; i < devices_.size(); ++i) {
       of_clients[i] += client.used[i];
       if (client.pinned[i] > client.used[i]) return false;
-      if (client.in_flight == 0 && client.pinned[i] != 0) return false;
+      if (client.in_flight + client.aside == 0 && client.pinned[i] != 0) return false;
     }
   }
   for (std::size_t i = 0; i < devices_.size(); ++i) {
@@ -310,14 +335,15 @@ bool Ledger::is_valid() const {
     if (device.used < copies || device.used - copies != device.pinned - pinned) return false;
     if (device.used != of_clients[i]) return false;
     if (device.used > device.terms.memory || device.brief > device.in_flight) return false;
-    if (device.in_flight > device.terms.depth &&
+    if (device.over == 0 && device.in_flight > device.terms.depth &&
         (device.brief != device.in_flight || device.in_flight > kAheadMost ||
          device.ahead > std::max<Nanos>(device.terms.ahead,
                                         device.terms.ahead / 4 * device.terms.depth))) {
       return false;
     }
     if (device.ahead < 0 || (device.brief == 0) != (device.ahead == 0)) return false;
-    if (device.in_flight == 0 && (device.elements != 0 || device.pinned != 0)) return false;
+    if (device.in_flight == 0 && device.elements != 0) return false;
+    if (device.in_flight + device.aside == 0 && device.pinned != 0) return false;
   }
   return true;
 }

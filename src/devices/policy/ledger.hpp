@@ -7,6 +7,7 @@
 //   used     = temporaries of the tasks in flight + bytes of all copies  (pinned <= used <= memory)
 //   elements = sum of the elements of the tasks in flight
 //   ahead    = sum of what the brief ones of them are expected to take  (brief <= in_flight)
+// Tasks that are set aside, since their program was stopped, are in flight for the first two only.
 // A task fits when `pinned` with all it uses would be at most the memory: what is not pinned can
 // go.
 #pragma once
@@ -48,6 +49,8 @@ struct DeviceUse {
   std::uint64_t elements = 0;
   std::uint32_t brief = 0;
   Nanos ahead = 0;
+  std::uint32_t aside = 0;
+  std::uint32_t over = 0;  // so many may be in flight beyond the bounds: they came back from aside
   Bytes used = 0, pinned = 0;
   double evicted_credit = 0;  // for the eviction policy: the credit of what went last
   Copies copies;
@@ -55,7 +58,7 @@ struct DeviceUse {
 
 struct ClientUse {
   ClientTerms terms;
-  std::uint32_t in_flight = 0;
+  std::uint32_t in_flight = 0, aside = 0;
   std::vector<Bytes> used, pinned;  // for each device: of its tasks and its buffers
 };
 
@@ -103,6 +106,10 @@ class Ledger {
   void finish(const TaskDescription& task, DeviceId device, Nanos expected = 0);
   // It was started and not granted: what only it would have brought is not there.
   void withdraw(const TaskDescription& task, DeviceId device, Nanos expected = 0);
+  // A task in flight keeps its memory, and leaves the rest to others; and the way back, whether it
+  // fits or not.
+  void set_aside(const TaskDescription& task, DeviceId device, Nanos expected);
+  void take_back(const TaskDescription& task, DeviceId device, Nanos expected);
   // A copy that came to be without a task, or is known already.
   void place(BufferKey buffer, DeviceId device, Bytes size);
   // The copy goes, at once or with its last pin. One that is not there is no fault.
@@ -114,6 +121,8 @@ class Ledger {
   bool is_valid() const;
 
  private:
+  void occupy(const TaskDescription& task, DeviceId device, Nanos expected);
+  void vacate(const TaskDescription& task, DeviceId device, Nanos expected);
   ClientUse& client_use(ClientId id);
   void update_open(DeviceId device);
   Copy& book(BufferKey buffer, DeviceId device, Bytes size);

@@ -10,6 +10,10 @@
 // finish         a granted task has ended, or its client has gone        its share is free again
 // cancel         a queued task's client has withdrawn it, or has gone    it leaves the queue
 // place, drop    a buffer's copy came to be on a device; went            bytes resident
+// suspend        a client was stopped and others wait                    its tasks in flight hold
+//                                                                        memory only, and those
+//                                                                        queued are not chosen
+// resume         it goes on                                              as before suspend
 //
 // The daemon's state (daemon/state.hpp) keeps who exists and what is granted; it checks what a
 // policy answers (a task that is queued, a device of its `allowed`) and stops with a check if not.
@@ -93,6 +97,11 @@ class Policy {
   // copy there yet.
   virtual void place(BufferKey buffer, DeviceId device, Bytes size) = 0;
   virtual void drop(BufferKey buffer, DeviceId device) = 0;
+  // For a client that is there and not suspended; is. A suspended one may end and put all the same.
+  virtual void suspend(ClientId) {}
+  virtual void resume(ClientId) {}
+  // How many tasks a run may have; 1: it wants to see each.
+  virtual std::uint32_t run_most() const { return 1; }
   // When `next` may have another answer although nothing happens meanwhile (delay scheduling,
   // ageing); negative: never.
   virtual Nanos ask_again_at() const { return -1; }

@@ -33,6 +33,7 @@ void Scheduler::remove_client(ClientId client) {
   }
   ledger_.remove_client(client);
   weights_.erase(client);
+  suspended_.erase(client);
   parts_.chooser->remove_client(client);
 }
 
@@ -97,7 +98,7 @@ void Scheduler::put(TaskDescription task) {
   const DeviceSet possible = ledger_.possible(task);
   AMASIA_CHECK(possible != 0, "a task that can run nowhere is refused, not put");
   AMASIA_CHECK(!queued_.contains(task.key) && !flights_.contains(task.key), "a task is put once");
-  parts_.chooser->put(task, possible);
+  if (!suspended_.contains(task.key.client)) parts_.chooser->put(task, possible);
   const TaskKey key = task.key;
   Queued queued{std::move(task), ++places_};
   want(queued);
@@ -126,11 +127,44 @@ void Scheduler::dismiss_chooser(std::string why) {
   }
   for (const auto& [client, weight] : weights_) parts_.chooser->set_weight(client, weight);
   std::vector<const Queued*> tasks;
-  for (const auto& [key, queued] : queued_) tasks.push_back(&queued);
+  for (const auto& [key, queued] : queued_) {
+    if (!suspended_.contains(key.client)) tasks.push_back(&queued);
+  }
+  offer(std::move(tasks));
+}
+
+void Scheduler::offer(std::vector<const Queued*> tasks) {
   std::sort(tasks.begin(), tasks.end(),
             [](const Queued* a, const Queued* b) { return a->place < b->place; });
   for (const Queued* queued : tasks) {
     parts_.chooser->put(queued->task, ledger_.possible(queued->task));
+  }
+}
+
+void Scheduler::suspend(ClientId client) {
+  AMASIA_CHECK(!suspended_.contains(client), "a client is suspended once");
+  for (const auto& [key, queued] : queued_) {
+    if (key.client == client) parts_.chooser->remove(key);
+  }
+  for (const auto& [key, flight] : flights_) {
+    if (key.client != client) continue;
+    ledger_.set_aside(flight.task, flight.device, flight.expected);
+    busy_[flight.device.value] -= flight.busy;
+  }
+  suspended_.insert(client);
+}
+
+void Scheduler::resume(ClientId client) {
+  AMASIA_CHECK(suspended_.erase(client) == 1, "only who is suspended goes on");
+  std::vector<const Queued*> tasks;
+  for (const auto& [key, queued] : queued_) {
+    if (key.client == client) tasks.push_back(&queued);
+  }
+  offer(std::move(tasks));
+  for (const auto& [key, flight] : flights_) {
+    if (key.client != client) continue;
+    ledger_.take_back(flight.task, flight.device, flight.expected);
+    busy_[flight.device.value] += flight.busy;
   }
 }
 
@@ -141,6 +175,9 @@ Decision Scheduler::next(Nanos now) {
     return {grant(flight), {}};
   }
   if (queued_.empty() || ledger_.open() == 0) return {};
+  // A plug-in need not have an answer where all that is queued is kept from it.
+  const auto is_offered = [&](const auto& one) { return !suspended_.contains(one.first.client); };
+  if (!suspended_.empty() && std::none_of(queued_.begin(), queued_.end(), is_offered)) return {};
   const Sight sight{ledger_, estimates_, busy_, now};
   const auto choice = parts_.chooser->next(sight);
   if (!choice) {
@@ -223,6 +260,10 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
                      const TaskEnd& end) {
   Flight flight = std::move(found->second);
   flights_.erase(found);
+  if (suspended_.contains(flight.task.key.client)) {
+    ledger_.take_back(flight.task, flight.device, flight.expected);
+    busy_[flight.device.value] += flight.busy;
+  }
   if (flight.granted) {
     ledger_.finish(flight.task, flight.device, flight.expected);
   } else {
@@ -241,7 +282,7 @@ void Scheduler::land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator 
 void Scheduler::cancel(TaskKey key) {
   if (const auto queued = queued_.find(key); queued != queued_.end()) {
     want_no_more(queued->second);
-    parts_.chooser->remove(key);
+    if (!suspended_.contains(key.client)) parts_.chooser->remove(key);
     queued_.erase(queued);
     return;
   }

@@ -46,6 +46,8 @@ class Scheduler final : public Policy {
   void cancel(TaskKey task) override;
   void place(BufferKey buffer, DeviceId device, Bytes size) override;
   void drop(BufferKey buffer, DeviceId device) override;
+  void suspend(ClientId client) override;
+  void resume(ClientId client) override;
   Nanos ask_again_at() const override { return parts_.chooser->ask_again_at(); }
   std::string complaint() const override { return complaint_; }
 
@@ -81,6 +83,8 @@ class Scheduler final : public Policy {
     TaskDescription task;
     std::uint64_t place = 0;  // in the line of all tasks, counted from 1
   };
+  // Hands them to the chooser in the order in which they came.
+  void offer(std::vector<const Queued*> tasks);
   void want(const Queued& queued);
   void want_no_more(const Queued& queued);
   static std::uint64_t next_use(const void* self, BufferKey buffer);
@@ -98,6 +102,8 @@ class Scheduler final : public Policy {
   std::deque<TaskKey> ready_;                  // to be granted
   std::vector<DeviceDescription> devices_;
   std::unordered_map<ClientId, double> weights_;
+  // The chooser does not know their queued tasks, and the ledger has set aside what is in flight.
+  std::set<ClientId> suspended_;
   std::string complaint_;
 };
 

@@ -146,8 +146,10 @@ class ClientStorm {
   // "" or what is wrong.
   std::string step() {
     const ClientId client(static_cast<std::uint32_t>(1 + random_() % 3));
-    const std::uint32_t what = random_() % 64;
-    if (what < 24) {
+    const std::uint32_t what = random_() % 68;
+    if (what >= 64) {
+      stop_or_go_on(client);
+    } else if (what < 24) {
       put(client);
     } else if (what < 32) {
       finish();
@@ -212,9 +214,18 @@ class ClientStorm {
     policy_->drop(leaving_.back().buffer, leaving_.back().device);
     leaving_.pop_back();
   }
+  void stop_or_go_on(ClientId client) {
+    if (stopped_.erase(client.value) == 1) {
+      policy_->resume(client);
+    } else if (clients_.contains(client.value)) {
+      policy_->suspend(client);
+      stopped_.insert(client.value);
+    }
+  }
   void remove(ClientId client) {
     policy_->remove_client(client);
     clients_.erase(client.value);
+    stopped_.erase(client.value);
     std::erase_if(granted_, [&](const auto& one) { return one.first.client == client; });
     std::erase_if(put_, [&](const TaskKey& key) { return key.client == client; });
     std::erase_if(leaving_, [&](const Eviction& one) { return one.buffer.client == client; });
@@ -225,7 +236,7 @@ class ClientStorm {
   std::map<TaskKey, DeviceId> granted_;
   std::set<TaskKey> put_;
   std::vector<Eviction> leaving_;
-  std::set<std::uint32_t> clients_;
+  std::set<std::uint32_t> clients_, stopped_;
   std::uint64_t number_ = 0;
   Nanos now_ = 0;
 };
@@ -238,6 +249,49 @@ TEST(Scheduler, SurvivesClientsThatEndAtAnyMoment) {
     }
     ASSERT_EQ(storm.end(), "") << "seed " << seed;
   }
+}
+
+TEST(Scheduler, AStoppedClientHoldsMemoryOnlyUntilItGoesOn) {
+  const auto policy = made("");
+  DeviceDescription device;
+  device.memory = 1000;
+  device.queue_depth = 2;
+  policy->add_device(DeviceId(0), device);
+  const auto put = [&](std::uint32_t client, std::uint64_t number, Bytes bytes) {
+    TaskDescription task;
+    task.key = {ClientId(client), number};
+    task.allowed = 1;
+    task.temporary = bytes;
+    policy->put(std::move(task));
+  };
+  const auto granted = [&] {
+    std::vector<TaskKey> out;
+    for (Decision next = policy->next(1); next.grant; next = policy->next(1)) {
+      out.push_back(next.grant->task);
+    }
+    return out;
+  };
+  const auto key = [](std::uint32_t client, std::uint64_t number) {
+    return TaskKey{ClientId(client), number};
+  };
+  using Keys = std::vector<TaskKey>;
+  policy->add_client(ClientId(1), 1);
+  policy->add_client(ClientId(2), 1);
+  for (std::uint64_t number = 1; number <= 4; ++number) put(1, number, 300);
+  ASSERT_EQ(granted(), (Keys{key(1, 1), key(1, 2)}));
+  put(2, 1, 300);
+  put(2, 2, 300);
+  ASSERT_EQ(granted(), Keys{}) << "the device is full";
+  policy->suspend(ClientId(1));
+  ASSERT_EQ(granted(), Keys{key(2, 1)}) << "there is memory for one more";
+  policy->finish({key(2, 1), DeviceId(0)});
+  ASSERT_EQ(granted(), Keys{key(2, 2)});
+  policy->resume(ClientId(1));
+  ASSERT_EQ(granted(), Keys{});
+  policy->finish({key(1, 1), DeviceId(0)});
+  ASSERT_EQ(granted(), Keys{}) << "two are in flight, as many as it takes";
+  policy->finish({key(2, 2), DeviceId(0)});
+  ASSERT_EQ(granted(), Keys{key(1, 3)}) << "it has kept its place";
 }
 
 TEST(Order, FifoAndFirstFitStartTasksAsTheyCameWhereAllFit) {
