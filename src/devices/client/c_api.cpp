@@ -206,10 +206,13 @@ mcl_handle* make_handle(Session& session, std::uint64_t properties) {
 int free_handle(Session& session, mcl_handle* handle) {
   const std::shared_ptr<Task> task = task_of(session, handle);
   if (task == nullptr) return -MCL_ERR_INVREQ;
-  if (session.client->state_of(*task) != TaskState::kCreated) {
-    session.client->wait(*task, INT64_MAX);
+  // One that has ended does not write its handle any more, and whom it tells has been told.
+  if (task->ended.load(std::memory_order_acquire) == 0) {
+    if (session.client->state_of(*task) != TaskState::kCreated) {
+      session.client->wait(*task, INT64_MAX);
+    }
+    session.client->forget_handle(*task);
   }
-  session.client->forget_handle(*task);
   os::MutexLock lock(session.lock);
   return session.handles.erase(handle) != 0 ? 0 : -MCL_ERR_INVREQ;
 }

@@ -33,7 +33,7 @@ AMASIA_MCL_API int mcl_task_error(mcl_handle* hdl) {
   if (now == nullptr) return -MCL_ERR_NOINIT;
   const std::shared_ptr<Task> task = task_of(*now, hdl);
   if (task == nullptr) return -MCL_ERR_INVREQ;
-  return task->ended.load(std::memory_order_acquire) != 0 ? -task->failure.code : 0;
+  return now->client->state_of(*task) == TaskState::kEnded ? -task->failure.code : 0;
 }
 
 AMASIA_MCL_API int mcl_task_device(mcl_handle* hdl) {
@@ -53,7 +53,7 @@ AMASIA_MCL_API const char* mcl_task_reason(mcl_handle* hdl) {
   Session* const now = session();
   if (now == nullptr) return "";
   const std::shared_ptr<Task> task = task_of(*now, hdl);
-  if (task == nullptr || task->ended.load(std::memory_order_acquire) == 0) return "";
+  if (task == nullptr || now->client->state_of(*task) != TaskState::kEnded) return "";
   return task->failure.reason.c_str();  // as long as the handle holds the task
 }
 

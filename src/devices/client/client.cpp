@@ -29,12 +29,6 @@ int code_of(const Error& error) {
   }
 }
 
-std::uint64_t items_of(const Task& task) {
-  std::uint64_t items = 1;
-  for (const std::uint64_t size : task.global) items *= size;
-  return items;
-}
-
 ArgumentShape shape_of(const Argument& argument) {
   if (argument.is_buffer()) return {ArgumentKind::kBuffer, 0};
   const bool local = (argument.flags & MCL_ARG_LOCAL) != 0;
@@ -99,7 +93,7 @@ void Client::adopt(std::unique_ptr<Link> link) {
   ++link_number_;
   draining_ = false;
   link_wanted_ = false;
-  outstanding_ = granted_ = 0;
+  outstanding_ = granted_ = runs_queued_ = 0;
   in_flight_.assign(places_.size(), InFlight{});
   unsent_.clear();
   unsent_urgent_ = false;
@@ -152,13 +146,14 @@ Fault Client::check(Task& task) {
                                     : std::uint64_t{MCL_TASK_ANY};
   DeviceSet able = ~DeviceSet{0};
   if (!task.kernel.empty()) {
-    std::vector<ArgumentShape> shapes;
-    shapes.reserve(task.arguments.size());
+    static thread_local std::vector<ArgumentShape> shapes;  // keeps its memory
+    shapes.clear();
     for (const Argument& argument : task.arguments) shapes.push_back(shape_of(argument));
     if (Fault wrong = programs_.check(task.kernel, shapes)) return wrong;
     Fault why;
     able = programs_.devices_for(task.kernel, &why);
     if (why) return why;
+    task.identity = programs_.identity_of(task.kernel);
   }
   task.allowed = classes_of(classes) & able;
   if (task.allowed == 0) {
@@ -191,6 +186,9 @@ Fault Client::check(Task& task) {
 Fault Client::submit(const std::shared_ptr<Task>& task,
                      const std::vector<std::shared_ptr<Task>>& dependencies) {
   if (Fault wrong = check(*task)) return wrong;
+  // By the thread that frees them in the end, and not by that which launches.
+  task->kernel_arguments.reserve(task->arguments.size());
+  task->held.reserve(task->arguments.size());
   Locked lock(*this);
   task->number = ++last_number_;
   std::vector<std::uint64_t> numbers;
@@ -215,7 +213,7 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
   }
   if (graph_.add(task->number, numbers)) {
     if (ready_.empty() && may_put()) {
-      put(*task);
+      offer(task);
     } else {
       ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
       pump();
@@ -226,7 +224,7 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
 }
 
 bool Client::may_put() const {
-  return link_ != nullptr && !draining_ && outstanding_ < kWindow;
+  return link_ != nullptr && !draining_ && outstanding_ + gathered_tasks_ < kWindow;
 }
 
 void Client::pump() {
@@ -237,20 +235,23 @@ void Client::pump() {
     }
     return;
   }
+  put_some_gathered();
   while (may_put() && !ready_.empty()) {
     const std::shared_ptr<Task> task = ready_.begin()->second;
     ready_.erase(ready_.begin());
-    put(*task);
+    offer(task);
   }
 }
 
-void Client::put(Task& task) {
+void Client::put(std::span<const std::shared_ptr<Task>> tasks, const std::shared_ptr<Run>& run) {
+  const Task& task = *tasks.front();
   PutRecord record;
   record.task = task.number;
+  record.more = tasks.size() - 1;
   record.priority = task.priority;
-  record.kernel = task.kernel.empty() ? 0 : programs_.identity_of(task.kernel);
+  record.kernel = task.identity;
   if (record.kernel != 0) tell_name(record.kernel, task.kernel);
-  record.work_items = items_of(task);
+  record.work_items = task.items();
   record.allowed = task.allowed;
   record.preferred = task.preferred;
   const bool tells = (task.flags & MCL_FLAG_NO_RES) == 0;
@@ -262,11 +263,20 @@ void Client::put(Task& task) {
       ++record.arguments;
     }
   }
-  task.link = link_number_;
-  task.state = TaskState::kPut;
-  ++outstanding_;
-  post(Record::of(record));
-  if (record.arguments != 0) post_arguments(task, record.arguments);
+  for (const auto& one : tasks) {
+    one->link = link_number_;
+    one->state = TaskState::kPut;
+    one->run = run;
+  }
+  if (run != nullptr) {
+    run->left = static_cast<std::uint32_t>(tasks.size());
+    run->ended.task = task.number;
+  }
+  outstanding_ += tasks.size();
+  // Where the daemon has runs of ours already, and no room for them, it need not look at once.
+  const bool urgent = run == nullptr || runs_queued_ == 0;
+  post(Record::of(record), urgent);
+  if (record.arguments != 0) post_arguments(task, record.arguments, urgent);
 }
 
 // Once for each kernel and daemon.
@@ -279,7 +289,7 @@ void Client::tell_name(std::uint64_t identity, const std::string& name) {
 }
 
 // The first `left` of its resident ones.
-void Client::post_arguments(const Task& task, std::size_t left) {
+void Client::post_arguments(const Task& task, std::size_t left, bool urgent) {
   ArgumentsRecord last;
   for (const Argument& argument : task.arguments) {
     if (argument.resident == nullptr || left == 0) continue;
@@ -288,7 +298,7 @@ void Client::post_arguments(const Task& task, std::size_t left) {
     last.access[last.count] = static_cast<std::uint8_t>(access);
     last.entries[last.count++] = {argument.resident->number, argument.resident->where.size()};
     if (--left != 0 && last.count < ArgumentsRecord::kMost) continue;
-    post(Record::of(last));
+    post(Record::of(last), urgent);
     last = {};
   }
 }
@@ -362,12 +372,13 @@ void Client::end_one(Task& task, Fault failure) {
   if (task.handle != nullptr) {
     task.handle->ret = task.failure ? MCL_RET_ERROR : MCL_RET_SUCCESS;
   }
-  set_status(task, TaskState::kEnded, MCL_REQ_COMPLETED);
-  task.ended.store(1, std::memory_order_seq_cst);  // partner: wait(), which counts itself first
-  if (task.sleepers.load(std::memory_order_seq_cst) != 0) os::futex_wake(task.ended, 1 << 20);
+  // Before it is seen to have ended: who frees the handle may end what the function works on.
   if (task.on_end != nullptr) {
     task.on_end(task.on_end_context, -task.failure.code, task.failure.reason.c_str());
   }
+  set_status(task, TaskState::kEnded, MCL_REQ_COMPLETED);
+  task.ended.store(1, std::memory_order_seq_cst);  // partner: wait(), which counts itself first
+  if (task.sleepers.load(std::memory_order_seq_cst) != 0) os::futex_wake(task.ended, 1 << 20);
   const bool last = unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1;
   tasks_.erase(task.number);  // the caller holds a reference
   if (last) {

@@ -34,6 +34,7 @@
 #include "devices/client/graph.hpp"
 #include "devices/client/link.hpp"
 #include "devices/client/programs.hpp"
+#include "devices/client/run.hpp"
 #include "devices/client/task.hpp"
 #include "os/os.hpp"
 
@@ -132,9 +133,11 @@ class Client {
   Fault check(Task& task);
   DeviceSet classes_of(std::uint64_t flags) const;
   void pump() AMASIA_REQUIRES(lock_);
-  void put(Task& task) AMASIA_REQUIRES(lock_);
+  // One, or those of a run.
+  void put(std::span<const std::shared_ptr<Task>> tasks, const std::shared_ptr<Run>& run)
+      AMASIA_REQUIRES(lock_);
   void tell_name(std::uint64_t identity, const std::string& name) AMASIA_REQUIRES(lock_);
-  void post_arguments(const Task& task, std::size_t left) AMASIA_REQUIRES(lock_);
+  void post_arguments(const Task& task, std::size_t left, bool urgent) AMASIA_REQUIRES(lock_);
   bool may_put() const AMASIA_REQUIRES(lock_);
   // To the daemon, with the next flush(). What is not urgent need not wake it.
   void post(const Record& record, bool urgent = true) AMASIA_REQUIRES(lock_);
@@ -144,6 +147,16 @@ class Client {
   void end(const std::shared_ptr<Task>& task, Fault failure) AMASIA_REQUIRES(lock_);
   void end_one(Task& task, Fault failure) AMASIA_REQUIRES(lock_);
   void set_status(Task& task, TaskState state, std::uint64_t status) AMASIA_REQUIRES(lock_);
+
+  // Runs of brief tasks (runs.cpp). offer() is how a task that is ready and has room goes on.
+  void offer(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
+  std::uint32_t run_length_of(const Task& task) AMASIA_REQUIRES(lock_);
+  void put_some_gathered() AMASIA_REQUIRES(lock_);
+  void put_gathered(std::deque<std::shared_ptr<Run>>::iterator at) AMASIA_REQUIRES(lock_);
+  void scatter() AMASIA_REQUIRES(lock_);
+  std::vector<std::shared_ptr<Task>> answered(std::uint64_t number) AMASIA_REQUIRES(lock_);
+  void forget_runs() AMASIA_REQUIRES(lock_);
+  void tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) AMASIA_REQUIRES(lock_);
 
   // Talking to the daemon (service.cpp).
   static void serve(void* client);
@@ -240,6 +253,10 @@ class Client {
   // Ready, but not put: by priority, then in order.
   std::map<std::pair<std::int64_t, std::uint64_t>, std::shared_ptr<Task>> ready_
       AMASIA_GUARDED_BY(lock_);
+  std::deque<std::shared_ptr<Run>> gathered_ AMASIA_GUARDED_BY(lock_);  // to be put
+  std::size_t gathered_tasks_ AMASIA_GUARDED_BY(lock_) = 0;             // in all of them
+  std::size_t runs_queued_ AMASIA_GUARDED_BY(lock_) = 0;  // put over link_ and not granted
+  std::unordered_map<std::uint64_t, BriefTimes> brief_times_ AMASIA_GUARDED_BY(lock_);
   std::size_t outstanding_ AMASIA_GUARDED_BY(lock_) = 0;  // put or granted over link_
   // Of those, granted: on all devices, on each, and half of what it was there with the last grant.
   std::size_t granted_ AMASIA_GUARDED_BY(lock_) = 0;

@@ -13,7 +13,7 @@ namespace {
 // More jobs that run whole kernels than the one thread that reads the ring should have before it.
 constexpr std::size_t kJobsForOne = 4;
 // How many others one thread takes at a time.
-constexpr std::size_t kJobsAtOnce = 16;
+constexpr std::size_t kJobsAtOnce = 64;
 
 // For a work whose end the caller waits for.
 class Waiter final : public Completion {
@@ -93,7 +93,8 @@ bool Client::is_quick(const Job& job) {
   if (in_flight_[job.device].runs_long && idle_workers_.load(std::memory_order_relaxed) != 0) {
     return false;
   }
-  if (!task.kernel.empty() && !programs_.is_known(job.device, task.kernel)) return false;
+  const bool found = task.run != nullptr && task.run->kernel.load(std::memory_order_relaxed);
+  if (!found && !task.kernel.empty() && !programs_.is_known(job.device, task.kernel)) return false;
   return std::all_of(task.arguments.begin(), task.arguments.end(), [&](const Argument& argument) {
     if (argument.resident == nullptr) return true;
     // What has to come from another device, or back, is waited for.
@@ -194,8 +195,13 @@ bool Client::begin(const std::shared_ptr<Task>& task, Work* work) {
 bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) {
   const auto device = static_cast<OwnDevice>(task->device);
   if (!task->kernel.empty()) {
-    work->kernel = programs_.find(device, task->kernel, task->arguments.size(), why);
-    if (work->kernel == nullptr) return false;
+    Run* const run = task->run.get();
+    if (run != nullptr) work->kernel = run->kernel.load(std::memory_order_acquire);
+    if (work->kernel == nullptr) {
+      work->kernel = programs_.find(device, task->kernel, task->arguments.size(), why);
+      if (work->kernel == nullptr) return false;
+      if (run != nullptr) run->kernel.store(work->kernel, std::memory_order_release);
+    }
   }
   {
     Locked lock(*this);

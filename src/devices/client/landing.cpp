@@ -61,16 +61,7 @@ void Client::land(const std::shared_ptr<Task>& task) {
     failure = fault_of(outcome);
     if (failure.reason.empty()) failure.reason = "the device gives no reason";
   }
-  FinishedRecord record;
-  record.task = task->number;
-  record.failure = failure ? static_cast<std::uint8_t>(std::max<int>(
-                                 1, static_cast<int>(outcome.failure)))
-                           : 0;
-  record.copy_began = outcome.copy_began;
-  record.run_began = outcome.run_began;
-  record.run_ended = outcome.run_ended;
-  record.copy_ended = outcome.copy_ended;
-  record.copied = task->copied;
+  const auto told = failure ? std::max<int>(1, static_cast<int>(outcome.failure)) : 0;
   const bool ours = link_ != nullptr && task->link == link_number_;
   if (ours) {
     const auto device = static_cast<OwnDevice>(task->device);
@@ -80,7 +71,7 @@ void Client::land(const std::shared_ptr<Task>& task) {
     const DevicePlace& place = places_[device];
     in_flight_[device].runs_long = place.backend->runs_in_caller(place.local) &&
                                    outcome.run_ended - outcome.run_began > kLongInCaller;
-    post(Record::of(record), wants_grants(device));
+    tell_end(*task, outcome, static_cast<std::uint8_t>(told));
   }
   release(*task, static_cast<bool>(failure));
   end(task, std::move(failure));

@@ -115,6 +115,7 @@ bool Client::drain(bool own_thread) {
     any = true;
     Locked lock(*this);
     for (const Record& record : std::span(records).first(count)) receive(record);
+    pump();
     flush();
   }
   receive_.unlock();
@@ -125,34 +126,34 @@ void Client::receive(const Record& record) {
   const ShortRecord content = record.as<ShortRecord>();
   switch (content.kind) {
     case RecordKind::kGrant: {
-      const auto found = tasks_.find(content.number);
-      AMASIA_CHECK(found != tasks_.end() && found->second->state == TaskState::kPut,
-                   "the daemon grants a task that was not put");
-      Task& task = *found->second;
-      task.device = content.device;
-      for (Argument& argument : task.arguments) {
-        if (argument.resident != nullptr) ++argument.resident->running[content.device];
-      }
-      ++granted_;
       InFlight& there = in_flight_[content.device];
-      there.half = ++there.now / 2;
-      set_status(task, TaskState::kGranted, MCL_REQ_INPROGRESS);
-      enqueue({found->second, nullptr, content.device}, true);
+      for (const auto& task : answered(content.number)) {
+        task->device = content.device;
+        for (Argument& argument : task->arguments) {
+          if (argument.resident != nullptr) ++argument.resident->running[content.device];
+        }
+        ++granted_;
+        ++there.now;
+        set_status(*task, TaskState::kGranted, MCL_REQ_INPROGRESS);
+        enqueue({task, nullptr, content.device}, true);
+      }
+      there.half = there.now / 2;
       return;
     }
     case RecordKind::kRefuse: {
-      const auto found = tasks_.find(content.number);
-      AMASIA_CHECK(found != tasks_.end(), "the daemon refuses a task that was not put");
-      const std::shared_ptr<Task> task = found->second;
-      --outstanding_;
-      if (content.reason == static_cast<std::uint8_t>(RefuseReason::kDraining)) {
-        draining_ = true;
-        set_status(*task, TaskState::kWaiting, MCL_REQ_PENDING);
-        ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
-        return;
+      const auto reason = static_cast<RefuseReason>(content.reason);
+      for (const auto& task : answered(content.number)) {
+        --outstanding_;
+        task->run = nullptr;
+        if (reason == RefuseReason::kDraining) {
+          draining_ = true;
+          set_status(*task, TaskState::kWaiting, MCL_REQ_PENDING);
+          ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
+        } else {
+          end(task, why_refused(reason));
+        }
       }
-      end(task, why_refused(static_cast<RefuseReason>(content.reason)));
-      pump();
+      if (draining_) scatter();
       return;
     }
     case RecordKind::kEvict: {
@@ -170,6 +171,7 @@ void Client::receive(const Record& record) {
     }
     case RecordKind::kDraining:
       draining_ = true;
+      scatter();
       return;
     default:
       base::log_line(base::LogLevel::kError, "the daemon sent a record of kind {}",
@@ -215,6 +217,8 @@ void Client::lose_link(const std::string& why) {
   Locked lock(*this);
   link_.reset();
   unsent_.clear();
+  scatter();
+  forget_runs();
   std::vector<std::shared_ptr<Task>> lost;
   for (const auto& [number, task] : tasks_) {
     if (task->state == TaskState::kPut) lost.push_back(task);

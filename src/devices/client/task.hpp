@@ -16,6 +16,7 @@ namespace amasia::devices {
 
 class Client;
 class Task;
+struct Run;
 
 // Memory of the user's whose copies stay on devices. All fields: the client's lock.
 struct ResidentBuffer {
@@ -65,6 +66,7 @@ enum class TaskState : std::uint8_t {
 class Task final : public Completion {
  public:
   explicit Task(Client* owner) : client(owner) {}
+  std::uint64_t items() const { return global[0] * global[1] * global[2]; }
 
   Client* client;
   std::uint64_t number = 0;  // from submit() on
@@ -81,10 +83,13 @@ class Task final : public Completion {
 
   std::atomic<TaskState> state{TaskState::kCreated};  // written under the lock, read by any thread
   DeviceSet allowed = 0, preferred = 0;  // the client's own devices
+  std::uint64_t identity = 0;  // its kernel's, for the daemon; 0: it has none
+  std::shared_ptr<Run> run;    // that it was put in, until it ends; nullptr: it was put alone
   int device = -1;
-  Fault failure;  // does not change once `ended` is 1
+  Fault failure;  // does not change once the state is kEnded
   std::uint64_t link = 0;  // the connection that it was put over
-  // Any thread: 0, then 1 for good; who sleeps for it counts itself first.
+  // Any thread: 0, then 1 for good, after all else that the end tells; who sleeps for it counts
+  // itself first.
   std::atomic<std::uint32_t> ended{0};
   std::atomic<std::uint32_t> sleepers{0};
 

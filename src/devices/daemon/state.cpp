@@ -222,6 +222,10 @@ DaemonState::Complaint DaemonState::receive_put(Client& client, const PutRecord&
     return fmt::format("task {} has {} resident arguments (allowed: at most {})", put_record.task,
                        put_record.arguments, kMaxResidentArguments);
   }
+  if (put_record.more >= policy_->run_most()) {
+    return fmt::format("task {} begins a run of {} (allowed: at most {})", put_record.task,
+                       put_record.more + 1, policy_->run_most());
+  }
   if (state.tasks.size() >= kMaxTasks) {
     return fmt::format("there are more than {} tasks at once", kMaxTasks);
   }
@@ -272,6 +276,7 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
   about.work_items = record.work_items;
   about.temporary = record.temporary;
   about.put_at = now;
+  about.count = static_cast<std::uint32_t>(record.more) + 1;
   // A buffer that is named twice counts once.
   std::sort(state.incoming_arguments.begin(), state.incoming_arguments.end(),
             [](const TaskArgument& a, const TaskArgument& b) { return a.buffer < b.buffer; });
@@ -310,7 +315,7 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
     return;
   }
   policy_->put(about);
-  ++state.queued;
+  state.queued += about.count;
   state.tasks.emplace(about.key.task, std::move(task));
 }
 
@@ -341,17 +346,23 @@ void DaemonState::end_granted(Client& client, const ClientState::Task& task, boo
   DeviceState& device = devices_[task.device.value];
   if (said != nullptr) {
     // A client that lies about its times shall not make them longer than it held the device.
-    end.run_time = std::clamp<Nanos>(said->run_ended - said->run_began, 0, end.held_time);
+    const Nanos idle = std::clamp<Nanos>(said->idle, 0, end.held_time);
+    end.run_time = std::clamp<Nanos>(said->run_ended - said->run_began - idle, 0, end.held_time);
     end.copy_time = std::clamp<Nanos>(
         (said->run_began - said->copy_began) + (said->copy_ended - said->run_ended), 0,
         end.held_time);
   }
   device.busy += end.run_time;
-  AMASIA_CHECK(device.granted > 0 && client.second.granted > 0, "more tasks end than were granted");
-  --device.granted;
-  --client.second.granted;
-  ++device.finished;
-  ++(succeeded ? client.second.finished : client.second.failed);
+  const std::uint32_t count = task.description.count;
+  AMASIA_CHECK(device.granted >= count && client.second.granted >= count,
+               "more tasks end than were granted");
+  device.granted -= count;
+  client.second.granted -= count;
+  device.finished += count;
+  const std::uint32_t failed =
+      succeeded ? 0 : std::clamp<std::uint32_t>(said != nullptr ? said->failed : count, 1, count);
+  client.second.failed += failed;
+  client.second.finished += count - failed;
   policy_->finish(end);
 }
 
@@ -368,6 +379,8 @@ DaemonState::Complaint DaemonState::receive_finished(Client& client, const Finis
   ended.kernel = task.description.kernel;
   ended.work_items = task.description.work_items;
   ended.succeeded = record.failure == 0;
+  ended.count = task.description.count;
+  ended.failed = ended.succeeded ? 0 : std::clamp<std::uint32_t>(record.failed, 1, ended.count);
   ended.put_at = task.description.put_at;
   ended.granted_at = task.granted_at;
   ended.finished_at = now;
@@ -399,7 +412,7 @@ void DaemonState::receive_cancel(Client& client, std::uint64_t number) {
   // It may have been refused or granted meanwhile; a granted one ends as usual.
   if (found == client.second.tasks.end() || found->second.granted) return;
   policy_->cancel(found->second.description.key);
-  --client.second.queued;
+  client.second.queued -= found->second.description.count;
   release_buffers(client, found->second);
   client.second.tasks.erase(found);
 }
@@ -470,9 +483,10 @@ void DaemonState::grant(const Grant& decided, Nanos now, std::vector<Effect>& ef
   task.granted = true;
   task.device = decided.device;
   task.granted_at = now;
-  --client->second.queued;
-  ++client->second.granted;
-  ++devices_[decided.device.value].granted;
+  const std::uint32_t count = task.description.count;
+  client->second.queued -= count;
+  client->second.granted += count;
+  devices_[decided.device.value].granted += count;
   for (const TaskArgument& argument : task.description.resident) {
     ClientState::Buffer& buffer = client->second.buffers[argument.buffer];
     buffer.used_on.push_back(decided.device);
@@ -503,7 +517,7 @@ bool DaemonState::is_valid() const {
   std::vector<std::uint32_t> granted(devices_.size()), clients(devices_.size());
   std::vector<Bytes> resident(devices_.size());
   for (const auto& [id, client] : clients_) {
-    std::uint32_t client_granted = 0;
+    std::uint32_t client_granted = 0, client_queued = 0;
     std::unordered_map<std::uint64_t, std::uint32_t> users, running;
     for (const auto& [number, task] : client.tasks) {
       for (const TaskArgument& argument : task.description.resident) {
@@ -514,12 +528,11 @@ bool DaemonState::is_valid() const {
         ++running[argument.buffer];
         if (!contains(buffer->second.copies, task.device)) return false;
       }
-      if (!task.granted) continue;
-      ++client_granted;
-      ++granted[task.device.value];
+      const std::uint32_t count = task.description.count;
+      (task.granted ? client_granted : client_queued) += count;
+      if (task.granted) granted[task.device.value] += count;
     }
-    if (client_granted != client.granted) return false;
-    if (client.queued + client.granted != client.tasks.size()) return false;
+    if (client_granted != client.granted || client_queued != client.queued) return false;
     Bytes sum = 0;
     for (const auto& [number, buffer] : client.buffers) {
       if (buffer.users != users[number]) return false;

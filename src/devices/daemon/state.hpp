@@ -68,6 +68,7 @@ struct TaskEnded {
   std::uint64_t kernel = 0;
   std::uint64_t work_items = 0;
   bool succeeded = false;
+  std::uint32_t count = 1, failed = 0;  // of a run: how many, and how many of them failed
   Nanos put_at = 0, granted_at = 0, copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0,
         finished_at = 0;
   Bytes copied = 0;

@@ -233,6 +233,7 @@ class Storm {
     std::vector<std::uint64_t> buffers;
     for (auto left = random_() % 6; left > 0; --left) buffers.push_back(1 + random_() % 12);
     if (random_() % 50 == 0) put.temporary = 100000;
+    if (random_() % 3 == 0) put.more = random_() % RandomPolicy::kMost;
     put.arguments = static_cast<std::uint16_t>(buffers.size());
     client.to_daemon.push_back(Record::of(put));
     for (std::size_t i = 0; i < buffers.size();) {
@@ -271,6 +272,8 @@ class Storm {
     record.failure = random_() % 10 == 0;
     record.run_began = static_cast<Nanos>(random_());
     record.run_ended = static_cast<Nanos>(random_());
+    record.idle = static_cast<Nanos>(random_());
+    record.failed = static_cast<std::uint8_t>(random_());
     client.running.erase(task);
     client.to_daemon.push_back(Record::of(record));
     if (random_() % 5 != 0) return;
@@ -352,6 +355,8 @@ class Storm {
         const auto& end = std::get<TaskEnded>(effect);
         ++ended;
         ASSERT_LE(end.put_at, end.granted_at);
+        ASSERT_LE(end.failed, end.count);
+        ASSERT_EQ(end.failed == 0, end.succeeded);
         Nanos last = end.granted_at;
         for (const Nanos at : {end.copy_began, end.run_began, end.run_ended, end.copy_ended}) {
           if (at == 0) continue;

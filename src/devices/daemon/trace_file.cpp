@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <vector>
 
 #include "devices/policy/terms.hpp"
 
@@ -13,6 +14,29 @@ namespace {
 constexpr Nanos kHeldBack = 100 * base::kMillisecond;
 // Of all clients together; further kernels are shown by their identities.
 constexpr std::size_t kMostKernels = 65536;
+
+// Of a run its first task's beginning and its last one's end are known: each takes as long.
+std::vector<TaskEnded> each_of(const TaskEnded& run) {
+  std::vector<TaskEnded> out(run.count, run);
+  const bool known = run.run_began != 0 && run.run_ended >= run.run_began;
+  const Nanos from = known ? run.run_began : run.granted_at;
+  const Nanos until = known ? run.run_ended : run.finished_at;
+  for (std::uint32_t i = 0; i < run.count; ++i) {
+    TaskEnded& one = out[i];
+    const Nanos began = from + (until - from) * i / run.count;
+    const Nanos ended = from + (until - from) * (i + 1) / run.count;
+    if (known) one.run_began = began;
+    if (known) one.run_ended = ended;
+    one.copied = run.copied / run.count;
+    one.succeeded = i >= run.failed;
+    if (i != 0) one.copy_began = 0;
+    if (i != 0) one.granted_at = began;
+    if (i + 1 == run.count) break;
+    one.copy_ended = 0;
+    one.finished_at = ended;
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -56,6 +80,13 @@ void TraceFile::kernel_named(const KernelNamed& kernel) {
 }
 
 void TraceFile::ended(const TaskEnded& ended, const DeviceDescription& device) {
+  if (ended.count > 1) {
+    for (TaskEnded& one : each_of(ended)) {
+      one.count = 1;
+      this->ended(one, device);
+    }
+    return;
+  }
   if (!contains(named_, ended.device)) {
     named_ |= set_of(ended.device);
     write(text_.device(ended.device, device));

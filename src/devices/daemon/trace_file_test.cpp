@@ -68,6 +68,35 @@ void run_tasks(Link& link, std::uint64_t tasks) {
   }
 }
 
+TEST_F(TraceFileTest, HoldsEveryTaskOfARun) {
+  const std::string path = folder_ + "/trace.json";
+  {
+    auto trace = TraceFile::open(path, 0);
+    ASSERT_TRUE(trace.ok());
+    TaskEnded run;
+    run.task = {ClientId(3), 5};
+    run.count = 4;
+    run.failed = 1;
+    run.put_at = 1000;
+    run.granted_at = 2000;
+    run.run_began = 4000;
+    run.run_ended = 12'000;
+    run.finished_at = 15'000;
+    DeviceDescription device;
+    device.identity = "host";
+    trace.value()->ended(run, device);
+  }
+  const std::string text = content(path);
+  EXPECT_EQ(count(text, R"("name":"run")"), 4U) << text;
+  EXPECT_EQ(count(text, R"("name":"queued")"), 4U);
+  EXPECT_EQ(count(text, R"("succeeded":false)"), 1U);
+  for (const char* const began : {"4.000", "6.000", "8.000", "10.000"}) {
+    EXPECT_NE(text.find(fmt::format(R"("name":"run","ph":"X","ts":{},"dur":2.000)", began)),
+              std::string::npos)
+        << text;
+  }
+}
+
 TEST_F(TraceFileTest, HoldsEveryTaskAndAnObserverSeesTheSame) {
   const std::string path = folder_ + "/trace.json", socket = folder_ + "/run/devices.sock";
   auto trace = TraceFile::open(path, os::monotonic_now());

@@ -10,6 +10,8 @@ namespace {
 
 // A moving mean forgets what is older than so many samples.
 constexpr std::uint32_t kMemory = 8;
+// What a task of a run takes at least, with its launch: runs are of brief ones only.
+constexpr Nanos kLaunch = 4 * base::kMicrosecond;
 // Kernels come from clients: beyond so many means all are forgotten and learnt anew.
 constexpr std::size_t kMeansMax = 1U << 16;
 // Bytes from which on a copy tells of bandwidth rather than latency.
@@ -57,7 +59,8 @@ void Estimates::learn(const TaskDescription& task, const TaskEnd& end, Bytes cop
   const std::uint32_t size = size_of(task.work_items);
   Mean& mean = means_[{task.kernel, size, end.device.value}];
   ++mean.samples;
-  blend(mean.per_work, static_cast<double>(end.run_time) / work_of(task), mean.samples);
+  const double all_work = work_of(task) * task.count;
+  blend(mean.per_work, static_cast<double>(end.run_time) / all_work, mean.samples);
   Seen& seen = kernels_[task.kernel];
   seen.sizes |= std::uint64_t{1} << size;
   seen.devices |= set_of(end.device);
@@ -84,7 +87,8 @@ std::optional<Nanos> Estimates::run(const TaskDescription& task, DeviceId device
     }
   }
   if (best == nullptr) return std::nullopt;
-  return std::max<Nanos>(1, std::llround(best->per_work * work_of(task)));
+  const Nanos one = std::max<Nanos>(1, std::llround(best->per_work * work_of(task)));
+  return task.count == 1 ? one : std::max(one, kLaunch) * task.count;
 }
 
 std::optional<Nanos> Estimates::run_anywhere(const TaskDescription& task, DeviceId device) const {

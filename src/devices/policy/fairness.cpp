@@ -11,7 +11,8 @@ const Fairness kNoFairness = {
     .name = "one-line", .description = "all clients' tasks stand in one line", .charge = nullptr};
 const Fairness kTurnFairness = {.name = "turns",
                                 .description = "clients start as many tasks each, by their weights",
-                                .charge = one_each};
+                                .charge = one_each,
+                                .counts_tasks = true};
 const Fairness kFairFairness = {.name = "fair",
                                 .description = "clients get as much device time, by their weights",
                                 .charge = device_time};

@@ -18,6 +18,7 @@ struct Fairness {
   // What a task adds to its client's virtual time: `ran` nanoseconds on a part `share` of a device.
   // nullptr: clients are not told apart, all tasks stand in one line.
   double (*charge)(double ran, double share);
+  bool counts_tasks = false;  // what it adds is for the task, however long that ran
 };
 
 extern const Fairness kNoFairness;

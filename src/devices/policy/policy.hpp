@@ -50,6 +50,9 @@ struct TaskDescription {
   Bytes temporary = 0;           // bytes of arguments that live on the device for this task only
   std::vector<TaskArgument> resident;
   Nanos put_at = 0;  // CLOCK_MONOTONIC
+  // A run of so many tasks that are all as this one says, brief, and carried out one after the
+  // other: placed as one, and ended as one.
+  std::uint32_t count = 1;
 };
 
 // A copy of a resident buffer that has to leave a device before a task is started there.
@@ -74,7 +77,7 @@ struct TaskEnd {
   TaskKey task;
   DeviceId device;
   bool succeeded = true;
-  Nanos run_time = 0;  // of the kernel alone; 0: not known
+  Nanos run_time = 0;  // of the kernel alone, of a run of all of them; 0: not known
   Nanos copy_time = 0;
   Nanos held_time = 0;  // from grant to finish, by the daemon's clock
 };

@@ -192,6 +192,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_v
   out.eviction = parts.value().eviction;
   out.quota = read.value().quota;
   out.ahead = read.value().ahead;
+  out.counts_tasks = parts.value().fairness->counts_tasks;
   return std::unique_ptr<Policy>(std::make_unique<policy::Scheduler>(std::move(out)));
 }
 

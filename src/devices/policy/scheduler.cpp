@@ -49,6 +49,12 @@ void Scheduler::add_device(DeviceId device, const DeviceDescription& description
   parts_.chooser->add_device(device, description);
 }
 
+// A quota counts tasks, and so do turns; the interface of plug-ins knows of no runs.
+std::uint32_t Scheduler::run_most() const {
+  const bool counts = parts_.quota.in_flight_max != UINT32_MAX || parts_.counts_tasks;
+  return counts || parts_.reserve != nullptr || parts_.ahead == 0 ? 1 : kRunMost;
+}
+
 Status Scheduler::can_run(const TaskDescription& task) const {
   if (ledger_.possible(task) != 0) return base::ok();
   if ((task.allowed & ledger_.all_devices()) == 0) {

@@ -30,6 +30,7 @@ class Scheduler final : public Policy {
     const EvictionPolicy* eviction = nullptr;
     ClientTerms quota;  // of every client; the weight is given with the client
     Nanos ahead = 0;    // of every device
+    bool counts_tasks = false;  // the fairness reckons with numbers of tasks
     // Takes over from a chooser that breaks the rules; may be null for one of our own.
     std::unique_ptr<Chooser> reserve;
   };
@@ -46,6 +47,7 @@ class Scheduler final : public Policy {
   void cancel(TaskKey task) override;
   void place(BufferKey buffer, DeviceId device, Bytes size) override;
   void drop(BufferKey buffer, DeviceId device) override;
+  std::uint32_t run_most() const override;
   void suspend(ClientId client) override;
   void resume(ClientId client) override;
   Nanos ask_again_at() const override { return parts_.chooser->ask_again_at(); }

@@ -59,6 +59,9 @@ inline double share_of(const TaskDescription& task, const DeviceTerms& device) {
   return std::max(elements / static_cast<double>(device.elements), 1.0 / device.depth);
 }
 
+// Tasks that may be one run.
+inline constexpr std::uint32_t kRunMost = 64;
+
 // Tasks that a device may have in flight where they are brief.
 inline constexpr std::uint32_t kAheadMost = 64;
 // `expected`: what the kernel takes on that device, 0 where that is not known.

@@ -48,7 +48,9 @@ struct PutRecord {
   std::uint64_t temporary = 0;    // bytes
   std::uint64_t allowed = 0;      // set of the client's devices, not empty
   std::uint64_t preferred = 0;    // part of it
-  std::uint64_t reserved = 0;
+  // A run: so many more tasks of the same kernel, sizes and buffers, which are placed, granted and
+  // refused by this one's number and told of by one kFinished.
+  std::uint64_t more = 0;
 };
 struct ArgumentsRecord {
   static constexpr unsigned kMost = 3;
@@ -65,12 +67,13 @@ struct ArgumentsRecord {
 struct FinishedRecord {
   RecordKind kind = RecordKind::kFinished;
   std::uint8_t failure = 0;  // Failure (backends/backend.hpp); 0: it succeeded
-  std::uint8_t unused[6] = {};
+  std::uint8_t failed = 0;   // of a run: how many failed; `failure` is of the last of them
+  std::uint8_t unused[5] = {};
   std::uint64_t task = 0;
   // CLOCK_MONOTONIC; 0: not known.
   std::int64_t copy_began = 0, run_began = 0, run_ended = 0, copy_ended = 0;
   std::uint64_t copied = 0;  // bytes, both ways
-  std::uint64_t reserved = 0;
+  std::int64_t idle = 0;     // of a run: nanoseconds from run_began to run_ended without its kernel
 };
 // kCancel, kDropped, kGrant, kRefuse, kEvict, kDraining. What a kind does not use is 0.
 struct ShortRecord {

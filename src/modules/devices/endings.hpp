@@ -3,8 +3,8 @@
 //
 // The word comes on a thread of the client library that holds its locks, so nothing is freed there:
 // an ending that is over goes into a line, which the next submission and the module's end empty.
-// Freeing a handle takes the lock that the word was given under: when all that was in the line is
-// freed, no call of tell() is under way (L1).
+// Freeing a handle returns after the word was given: when all that was in the line is freed, no
+// call of tell() is under way (L1).
 #pragma once
 
 #include <atomic>

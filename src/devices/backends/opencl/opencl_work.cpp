@@ -16,7 +16,7 @@ namespace {
 
 // How many works may share a call-back, and how long all together are expected to take: that much
 // later than it could be the end of the first is told.
-constexpr std::size_t kChainMost = 4;
+constexpr std::size_t kChainMost = 16;
 constexpr double kChainTime = 50 * base::kMicrosecond;
 // Works that may be in one with others. A guess that is wrong delays a few ends, once.
 constexpr double kBrief = 10 * base::kMicrosecond;
