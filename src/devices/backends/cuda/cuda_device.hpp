@@ -24,6 +24,7 @@
 #include "devices/backends/cuda/cuda_launch.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
+#include "devices/backends/spare_memory.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::cuda {

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <deque>
-#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -65,25 +64,5 @@ std::optional<Target> target_for(int device, std::span<const int> supported);
 // Sizes that are freed and asked for again should be the same: at least 256 bytes, powers of two up
 // to 64 KiB, then multiples of that. At least `size`; wastes less than half.
 Bytes rounded_size(Bytes size);
-
-// Memory that was freed and may be taken again, since asking the driver for some costs up to a
-// millisecond and waits for the device. Whoever holds it guards it.
-class SpareMemory {
- public:
-  explicit SpareMemory(Bytes limit) : limit_(limit) {}
-  // Memory of that rounded size, or 0.
-  std::uint64_t take(Bytes size);
-  // What is to be given back to the driver, for `size` bytes at `address` to be kept: others, the
-  // largest first, or itself.
-  std::vector<std::uint64_t> put(std::uint64_t address, Bytes size);
-  // All, when the device has no more.
-  std::vector<std::uint64_t> take_all();
-  Bytes held() const { return held_; }
-
- private:
-  std::multimap<Bytes, std::uint64_t> spare_;
-  Bytes limit_;
-  Bytes held_ = 0;
-};
 
 }  // namespace amasia::devices::cuda

@@ -25,6 +25,9 @@ DeviceClass class_of(cl_device_type type) {
   return DeviceClass::kAccelerator;
 }
 
+// What a device keeps of freed memory, of which the daemon does not know.
+constexpr Bytes kMostSpare = 64 * base::kMiB;
+
 bool has_word(const std::string& list, std::string_view word) {
   return (" " + list + " ").find(" " + std::string(word) + " ") != std::string::npos;
 }
@@ -110,6 +113,7 @@ Device::~Device() {
     cl.Finish(queue.handle);
     cl.ReleaseCommandQueue(queue.handle);
   }
+  release_spare();
   if (context != nullptr) cl.ReleaseContext(context);
 }
 
@@ -134,6 +138,10 @@ void Device::describe(std::string identity) {
   }
   d.memory = device_value<cl_ulong>(cl, handle, CL_DEVICE_GLOBAL_MEM_SIZE, 0);
   d.max_allocation = device_value<cl_ulong>(cl, handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 0);
+  {
+    const os::MutexLock lock(spare_mutex_);
+    spare_ = SpareMemory(std::min<Bytes>(d.memory / 64, kMostSpare));
+  }
   // Only of CPUs: with other devices memory in use by both must be mapped and unmapped for each
   // task, which costs more than a copy of what tasks have.
   d.shares_host_memory = (type & CL_DEVICE_TYPE_CPU) != 0;
@@ -147,6 +155,37 @@ void Device::describe(std::string identity) {
   create_with_il = il_function(cl, platform, handle);
   runs_in_caller_ = d.name.starts_with("basic") &&
                     platform_text(cl, platform, CL_PLATFORM_NAME) == "Portable Computing Language";
+}
+
+cl_mem Device::take_memory(Bytes size, cl_int* error) {
+  {
+    const os::MutexLock lock(spare_mutex_);
+    if (const std::uint64_t kept = spare_.take(size)) {
+      return reinterpret_cast<cl_mem>(kept);
+    }
+  }
+  const cl_mem made = cl.CreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, error);
+  if (made != nullptr) return made;
+  release_spare();
+  return cl.CreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, error);
+}
+
+void Device::give_memory(cl_mem memory, Bytes size) {
+  std::vector<std::uint64_t> to_free;
+  {
+    const os::MutexLock lock(spare_mutex_);
+    to_free = spare_.put(reinterpret_cast<std::uint64_t>(memory), size);
+  }
+  for (const std::uint64_t one : to_free) cl.ReleaseMemObject(reinterpret_cast<cl_mem>(one));
+}
+
+void Device::release_spare() {
+  std::vector<std::uint64_t> all;
+  {
+    const os::MutexLock lock(spare_mutex_);
+    all = spare_.take_all();
+  }
+  for (const std::uint64_t one : all) cl.ReleaseMemObject(reinterpret_cast<cl_mem>(one));
 }
 
 Queue& Device::least_busy_queue() {
@@ -176,10 +215,10 @@ ProgramKinds Device::takes() const {
 std::unique_ptr<Buffer> Buffer::make(Device& device, Bytes size, void* host, Outcome* outcome) {
   const bool in_place = device.may_use_in_place(host);
   cl_int error = CL_SUCCESS;
-  const cl_mem_flags flags =
-      CL_MEM_READ_WRITE | (in_place ? cl_mem_flags{CL_MEM_USE_HOST_PTR} : 0);
   const cl_mem handle =
-      device.cl.CreateBuffer(device.context, flags, size, in_place ? host : nullptr, &error);
+      in_place ? device.cl.CreateBuffer(device.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                        size, host, &error)
+               : device.take_memory(size, &error);
   if (handle == nullptr) {
     *outcome = failed(Failure::kDeviceMemory,
                       fmt::format("{} has no memory for a buffer of {} bytes ({} of {}): {}",

@@ -6,6 +6,7 @@
 //     clock       by clock_mutex
 //     Queue.works atomic: a hint for choosing a queue, nothing depends on it
 //     waiting_    and busy_: line_mutex_
+//     spare_      by spare_mutex_
 //   Kernel.idle   by its mutex: clSetKernelArg and the launch of one kernel object may not overlap
 //                 with those of another thread, so each launch has an object of its own
 //   Flight        one owner at a time: submit(), then the driver's call-back
@@ -24,6 +25,7 @@
 #include "devices/backends/opencl/opencl_library.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
+#include "devices/backends/spare_memory.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::opencl {
@@ -62,6 +64,10 @@ class Device {
   os::Mutex clock_mutex;
   DeviceClock clock AMASIA_GUARDED_BY(clock_mutex);
 
+  // Memory of its own, of exactly that size; nullptr: *error is set. Given back, it may be kept.
+  cl_mem take_memory(Bytes size, cl_int* error);
+  void give_memory(cl_mem memory, Bytes size);
+
   // See Backend::runs_in_caller().
   bool runs_in_caller() const { return runs_in_caller_; }
   // Begins the works, and their completions are told of their ends.
@@ -69,6 +75,7 @@ class Device {
 
  private:
   void work_off_line();
+  void release_spare();
   Device(const Library& library, cl_platform_id of, cl_device_id device)
       : cl(library), platform(of), handle(device) {}
   void describe(std::string identity);
@@ -77,6 +84,8 @@ class Device {
   // (PoCL's basic device: an event is used after it was freed). One thread at a time works off what
   // all have submitted; the others go on.
   bool runs_in_caller_ = false;
+  os::Mutex spare_mutex_;
+  SpareMemory spare_ AMASIA_GUARDED_BY(spare_mutex_){0};
   os::Mutex line_mutex_;
   std::vector<Submission> waiting_ AMASIA_GUARDED_BY(line_mutex_);
   bool busy_ AMASIA_GUARDED_BY(line_mutex_) = false;
@@ -152,7 +161,13 @@ class Buffer final : public DeviceBuffer {
   static std::unique_ptr<Buffer> make(Device& device, Bytes size, void* host, Outcome* outcome);
   Buffer(Device& device, cl_mem handle, Bytes size, bool in_place)
       : device_(device), handle_(handle), size_(size), in_place_(in_place) {}
-  ~Buffer() override { device_.cl.ReleaseMemObject(handle_); }
+  ~Buffer() override {
+    if (in_place_) {
+      device_.cl.ReleaseMemObject(handle_);
+    } else {
+      device_.give_memory(handle_, size_);
+    }
+  }
   cl_mem handle() const { return handle_; }
   Bytes size() const { return size_; }
   // It is the host's memory: there is nothing to copy.
