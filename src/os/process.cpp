@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -190,6 +191,13 @@ Status adopt_orphans() {
 void request_signal_at_parents_end(int signal) noexcept { ::prctl(PR_SET_PDEATHSIG, signal); }
 
 void set_process_name(const char* name) noexcept { ::prctl(PR_SET_NAME, name); }
+
+void raise_file_limit() noexcept {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &files);
+}
 
 std::vector<int> allowed_cores() {
   std::vector<int> out;

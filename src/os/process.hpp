@@ -48,6 +48,8 @@ Status adopt_orphans();
 void request_signal_at_parents_end(int signal) noexcept;
 // The name in ps and /proc/<pid>/comm; cut at 15 characters.
 void set_process_name(const char* name) noexcept;
+// As many open files as the hard limit allows, for this process and those that it starts.
+void raise_file_limit() noexcept;
 // Cores that this process may run on.
 std::vector<int> allowed_cores();
 

@@ -8,6 +8,7 @@ import grp
 import os
 import pathlib
 import random
+import resource
 import select
 import shutil
 import signal
@@ -100,6 +101,22 @@ class Processes(unittest.TestCase):
         for client in steady:
             self.check(client, "client: 300 rounds")
         self.check(self.client("work", "5"), "client: 5 rounds")
+        daemon.terminate()
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual((daemon.returncode, errors), (0, ""))
+
+    def test_more_programs_than_the_soft_limit_of_open_files_allows(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (30, hard))
+        daemon = self.daemon()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+        clients = [self.client("idle") for _ in range(12)]
+        for client in clients:
+            self.addCleanup(client.kill)
+            self.assertTrue(select.select([client.stdout], [], [], LIMIT)[0], "nobody answers")
+            self.assertEqual(client.stdout.readline(), "client: 1 rounds\n")
+        for client in clients:
+            self.check_input(client, "")
         daemon.terminate()
         _, errors = daemon.communicate(timeout=LIMIT)
         self.assertEqual((daemon.returncode, errors), (0, ""))

@@ -128,6 +128,7 @@ int run(std::span<const char* const> arguments) {
     ::setsid();
   }
   os::set_process_name("amasia-deviced");
+  os::raise_file_limit();  // each program takes some
   Signals signals(std::move(queue).value());
   Server server(settings.server, std::move(listening).value(), std::move(policy).value(),
                 trace.value().get());
