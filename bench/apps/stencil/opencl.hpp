@@ -61,10 +61,12 @@ class ByOpencl {
     const int last = part.planes;
     for (int step = 0; step < shape.steps; ++step) {
       if (overlaps && last > 2) {
-        run.compute(1, 1);
-        run.compute(last, 1);
+        const int first = part.below() != MPI_PROC_NULL ? 2 : 1;
+        const int end = part.above() != MPI_PROC_NULL ? last : last + 1;
+        if (first == 2) run.compute(1, 1);
+        if (end == last) run.compute(last, 1);
         run.read_borders(run.next);  // waits for these two
-        run.compute(2, last - 2);
+        run.compute(first, end - first);
         clFlush(queue_);
       } else {
         run.compute(1, last);
@@ -133,14 +135,18 @@ class ByOpencl {
                                   nullptr),
            "clEnqueueNDRangeKernel");
     }
+    // Those that a neighbour waits for.
     void read_borders(cl_mem from) {
-      const std::size_t last = plane_bytes() * static_cast<std::size_t>(part.planes);
-      must(clEnqueueReadBuffer(of.queue_, from, CL_FALSE, plane_bytes(), plane_bytes(),
-                               to_below.data(), 0, nullptr, nullptr),
-           "clEnqueueReadBuffer");
-      must(clEnqueueReadBuffer(of.queue_, from, CL_TRUE, last, plane_bytes(), to_above.data(), 0,
-                               nullptr, nullptr),
-           "clEnqueueReadBuffer");
+      const auto read = [&](int neighbour, int plane, std::vector<double>& to) {
+        if (neighbour == MPI_PROC_NULL) return;
+        must(clEnqueueReadBuffer(of.queue_, from, CL_FALSE,
+                                 plane_bytes() * static_cast<std::size_t>(plane), plane_bytes(),
+                                 to.data(), 0, nullptr, nullptr),
+             "clEnqueueReadBuffer");
+      };
+      read(part.below(), 1, to_below);
+      read(part.above(), part.planes, to_above);
+      clFinish(of.queue_);
     }
     void exchange() {
       const int count = static_cast<int>(cells());

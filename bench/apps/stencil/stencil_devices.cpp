@@ -47,15 +47,10 @@ class OnDevices {
     copy_in(now_, grid);
     tasks::promise<void> there;
     there.put();
-    await_all([&](auto& all) { exchange(all, now_, there.get_future(), there.get_future()); });
+    const auto begun = there.get_future();
+    await_all([&](auto& all) { exchange(all, now_, begun, begun); });
     for (int step = 0; step < shape_.steps; ++step) {
-      await_all([&](auto& all) {
-        const int last = part_.planes;
-        const auto low = compute(1, 1), high = last > 1 ? compute(last, 1) : low;
-        exchange(all, next_, low, high);
-        all.insert(all.end(), {low, high});
-        if (last > 2) all.push_back(compute(2, last - 2));
-      });
+      await_all([&](auto& all) { update(all, begun); });
       std::swap(now_, next_);
     }
     tasks::async_copy(grid.plane(0), host_, now_.data(), now_.at(), bytes()).get();
@@ -80,27 +75,46 @@ class OnDevices {
     for (const auto& one : all) one.get();
   }
 
-  // Planes first to first + count - 1 of the next step.
-  tasks::future<void> compute(int first, int count) {
+  // Planes first to first + count - 1 of the next step, once all of `awaited` are ready.
+  template <typename... Futures>
+  tasks::future<void> compute(int first, int count, const Futures&... awaited) {
     const auto at = [&](int z) { return cells_ * static_cast<std::size_t>(z); };
     const device_tasks::part<double> from(now_, at(first - 1), at(count + 2));
     const device_tasks::part<double> to(next_, at(first), at(count));
-    return devices_.run("stencil",
-                        {static_cast<std::uint64_t>(shape_.x),
-                         static_cast<std::uint64_t>(shape_.y), static_cast<std::uint64_t>(count)},
-                        from.in(), to.inout(), shape_.x, shape_.y);
+    return devices_.submit_await(
+        devices::task("stencil", from.in(), to.inout(), shape_.x, shape_.y),
+        {static_cast<std::uint64_t>(shape_.x), static_cast<std::uint64_t>(shape_.y),
+         static_cast<std::uint64_t>(count)},
+        awaited...);
+  }
+
+  // A step: what neighbours wait for, then, while it travels, the others. The kernel of those comes
+  // after the copies of the first: it would keep them from the device until its end.
+  void update(All& all, const tasks::future<void>& begun) {
+    const int last = part_.planes;
+    const bool has_below = part_.below() != MPI_PROC_NULL;
+    const bool has_above = part_.above() != MPI_PROC_NULL;
+    const auto low = has_below ? compute(1, 1, begun) : begun;
+    const auto high = !has_above ? begun : has_below && last == 1 ? low : compute(last, 1, begun);
+    const auto [low_out, high_out] = exchange(all, next_, low, high);
+    const int first = has_below ? 2 : 1, end = has_above ? last : last + 1;
+    if (first < end) all.push_back(compute(first, end - first, low_out, high_out));
   }
 
   // Border planes as soon as `low` and `high` have computed them; the neighbours' when they come.
-  void exchange(All& all, tasks::buffer& of, const tasks::future<void>& low,
-                const tasks::future<void>& high) {
+  // When ours were copied to the host.
+  std::pair<tasks::future<void>, tasks::future<void>> exchange(All& all, tasks::buffer& of,
+                                                               const tasks::future<void>& low,
+                                                               const tasks::future<void>& high) {
     const int cells = static_cast<int>(cells_);
     const std::size_t size = cells_ * sizeof(double);
     const auto send = [&](Plane& plane_out, int z, int to, int tag, const auto& computed) {
+      if (to == MPI_PROC_NULL) return computed;
       const auto out = tasks::async_copy_await(plane_out.data(), host_, plane(of, z), of.at(),
                                                size, computed);
       mpi_.isend_await(plane_out.data(), cells, MPI_DOUBLE, to, tag, MPI_COMM_WORLD, out);
       all.push_back(out);
+      return out;
     };
     const auto receive = [&](Plane& plane_in, int z, int from, int tag) {
       if (from == MPI_PROC_NULL) return;
@@ -108,10 +122,10 @@ class OnDevices {
       all.push_back(tasks::async_copy_await(plane(of, z), of.at(), plane_in.data(), host_, size,
                                             in));
     };
-    send(to_below_, 1, part_.below(), kDown, low);
-    send(to_above_, part_.planes, part_.above(), kUp, high);
     receive(from_below_, 0, part_.below(), kUp);
     receive(from_above_, part_.planes + 1, part_.above(), kDown);
+    return {send(to_below_, 1, part_.below(), kDown, low),
+            send(to_above_, part_.planes, part_.above(), kUp, high)};
   }
 
   mpi::library& mpi_;
