@@ -3,7 +3,8 @@
 //
 //   tasks    each level, PEs put what they found of others' vertices into these PEs' inboxes, and a
 //            word after it; a task that waits for that word (async_when) takes the inbox in, while
-//            other inboxes are still on their way. Nobody polls.
+//            other inboxes are still on their way, and the PE takes in what it found of its own.
+//            Nobody polls.
 //   openmp   MPI+OpenMP, level by level (mpi_openmp.hpp)
 //   plain    the same with OpenSHMEM and one thread: all puts, a barrier, all inboxes
 //
@@ -57,19 +58,19 @@ class Search {
     for (bool more = true; more;) {
       ++level_;
       std::vector<std::vector<Vertex>> reached(static_cast<std::size_t>(pes_));
+      std::vector<Outboxes> blocks;
       tasks::finish([&] {
-        for (int from = 0; from < pes_; ++from) {
-          const auto at = static_cast<std::size_t>(from);
+        for (int n = 1; n < pes_; ++n) {
+          const int from = (me_ + n) % pes_;
           shmem_.async_when(&arrived_[from], openshmem::compare::greater_or_equal,
-                            level_ * kLevel, [&, at] { take_in(at, reached[at]); });
+                            level_ * kLevel, [&, from] { take_inbox(from, reached); });
         }
-        std::vector<std::vector<Found>> out = expand_with_tasks();
-        for (int n = 0; n < pes_; ++n) {
-          const int to = (me_ + n) % pes_;
-          const std::vector<Found>& found = out[static_cast<std::size_t>(to)];
-          shmem_.put(inbox(me_), found.data(), found.size() * sizeof(Found), to).get();
-          shmem_.fence();
-          shmem_.set(&arrived_[me_], level_ * kLevel + static_cast<long>(found.size()), to);
+        blocks = expand_with_tasks();
+        // Others' first: they wait for it. What it found of its own it takes as it lies.
+        for (int n = 1; n < pes_; ++n) send(blocks, (me_ + n) % pes_);
+        const auto me = static_cast<std::size_t>(me_);
+        for (const Outboxes& block : blocks) {
+          take_in(block[me].data(), block[me].size(), reached[me]);
         }
       });
       gather(reached);
@@ -94,7 +95,7 @@ class Search {
         shmem_long_p(&arrived_[me_], level_ * kLevel + static_cast<long>(found.size()), to);
       }
       shmem_barrier_all();
-      for (std::size_t from = 0; from < reached.size(); ++from) take_in(from, reached[from]);
+      for (int from = 0; from < pes_; ++from) take_inbox(from, reached);
       gather(reached);
       shmem_barrier_all();
       more = sum_of_counts() != 0;
@@ -139,29 +140,38 @@ class Search {
       });
     }
   }
-  std::vector<std::vector<Found>> expand_with_tasks() {
+  using Outboxes = std::vector<std::vector<Found>>;  // by PE
+  // By block of the frontier.
+  std::vector<Outboxes> expand_with_tasks() {
     constexpr std::size_t kBlock = 512;
-    const std::size_t blocks = (frontier_.size() + kBlock - 1) / kBlock;
-    std::vector<std::vector<std::vector<Found>>> parts(blocks);
-    tasks::forasync(tasks::range<1>{{0}, {static_cast<std::ptrdiff_t>(blocks)}, {1}},
+    std::vector<Outboxes> blocks((frontier_.size() + kBlock - 1) / kBlock);
+    tasks::forasync(tasks::range<1>{{0}, {static_cast<std::ptrdiff_t>(blocks.size())}, {1}},
                     [&](std::ptrdiff_t n) {
                       const auto block = static_cast<std::size_t>(n);
-                      parts[block].resize(static_cast<std::size_t>(pes_));
+                      blocks[block].resize(static_cast<std::size_t>(pes_));
                       expand(block * kBlock, std::min(frontier_.size(), (block + 1) * kBlock),
-                             parts[block]);
+                             blocks[block]);
                     });
-    std::vector<std::vector<Found>> out(static_cast<std::size_t>(pes_));
-    for (const auto& part : parts) {
-      for (std::size_t to = 0; to < out.size(); ++to) {
-        out[to].insert(out[to].end(), part[to].begin(), part[to].end());
-      }
-    }
-    return out;
+    return blocks;
   }
-  void take_in(std::size_t from, std::vector<Vertex>& reached) {
-    const long count = arrived_[from] % kLevel;
-    const Found* const found = inbox(static_cast<int>(from));
-    for (long n = 0; n < count; ++n) {
+  void send(const std::vector<Outboxes>& blocks, int to) {
+    long count = 0;
+    for (const Outboxes& block : blocks) {
+      const std::vector<Found>& found = block[static_cast<std::size_t>(to)];
+      if (found.empty()) continue;
+      shmem_.put(inbox(me_) + count, found.data(), found.size() * sizeof(Found), to).get();
+      count += static_cast<long>(found.size());
+    }
+    shmem_.fence();
+    shmem_.set(&arrived_[me_], level_ * kLevel + count, to);
+  }
+  // `reached` by PE, of whose inbox it is.
+  void take_inbox(int from, std::vector<std::vector<Vertex>>& reached) {
+    take_in(inbox(from), static_cast<std::size_t>(arrived_[from] % kLevel),
+            reached[static_cast<std::size_t>(from)]);
+  }
+  void take_in(const Found* found, std::size_t count, std::vector<Vertex>& reached) {
+    for (std::size_t n = 0; n < count; ++n) {
       std::atomic_ref<Vertex> parent(parents[found[n].vertex % share_]);
       Vertex none = kNone;
       if (parent.compare_exchange_strong(none, found[n].parent)) {
