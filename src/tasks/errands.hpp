@@ -71,8 +71,10 @@ class Errands {
   }
   // Worker 0 has no task. True: something was done, and there may be tasks now.
   bool attend_without_tasks() { return (has_calls() || !polled_.empty()) && attend(true); }
-  // How long it may sleep then, as PollPace::rest() says; only while polls_any().
+  // How long it may sleep then, as PollPace::rest() says, and how often it polls before it asks
+  // that; only while polls_any().
   Nanos rest();
+  std::uint32_t polls_before_rest() const { return pace_.polls_before_rest(); }
 
   // A call that worker 0 makes itself. False: it must be posted, since calls are being made.
   bool begin_call();

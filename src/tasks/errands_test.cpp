@@ -102,6 +102,29 @@ TEST(PollPace, RestsLongerTheLongerItHasWaited) {
   EXPECT_EQ(pace.rest(2'000'000'001), PollPace::kKeepOn);
 }
 
+TEST(PollPace, PollsSeldomBetweenSleeps) {
+  PollPace pace;
+  pace.progressed(0);
+  EXPECT_EQ(pace.polls_before_rest(), PollPace::kPolls);
+  EXPECT_EQ(pace.rest(PollPace::kEagerNs - 1), 0);
+  EXPECT_EQ(pace.polls_before_rest(), PollPace::kPolls);
+  // With nothing found for 20 ms, and polls of 1 us, all of them together, from the first sleep on.
+  Nanos polling = 0;
+  for (Nanos now = PollPace::kEagerNs; now < 20'000'000;) {
+    now += pace.rest(now);
+    EXPECT_EQ(pace.polls_before_rest(), PollPace::kPollsAfterSleep);
+    for (std::uint32_t n = 0; n < pace.polls_before_rest(); ++n) {
+      pace.found_nothing(now, now + 1'000);
+      polling += 1'000;
+      now += 1'000;
+    }
+  }
+  EXPECT_LT(polling, 20'000'000 / 100);
+  pace.progressed(20'000'000);
+  EXPECT_EQ(pace.rest(20'000'000), PollPace::kKeepOn);
+  EXPECT_EQ(pace.polls_before_rest(), PollPace::kPolls);
+}
+
 TEST(PollPace, TakesANewOperationForProgress) {
   PollPace pace;
   const Nanos now = 3 * PollPace::kEagerNs;

@@ -214,7 +214,7 @@ TEST_P(Modules, WaitsWithLittleProcessorTime) {
     const Nanos cpu = os::thread_cpu_time(static_cast<int>(getpid()));
     echo.after(1).get();
     EXPECT_LT(os::thread_cpu_time(static_cast<int>(getpid())) - cpu, 75 * base::kMillisecond);
-    EXPECT_GT(echo.polls, 100);
+    EXPECT_GT(echo.polls, 30);  // two after each sleep of 1 ms, which a loaded machine prolongs
   });
 }
 

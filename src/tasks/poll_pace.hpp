@@ -8,7 +8,9 @@
 //                           that on a busy machine gets it back much later
 //   later                   sleeps an eighth of the time that has passed since, at most kLongestNs:
 //                           a completion is noticed late by an eighth of what it took, or by 1 ms,
-//                           and a long wait costs a hundredth of a core or less
+//                           and a long wait costs a hundredth of a core or less. It polls twice
+//                           in between, of which the first finds the caches cold: others may want
+//                           the core, such as a kernel on a device of the host's cores
 //
 // A poll that completes nothing, but takes much longer than the quickest, has done something in the
 // library, such as copying a part of a message: it counts as a completion. Not the first one after
@@ -16,6 +18,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 
 #include "base/base.hpp"
 
@@ -52,11 +55,15 @@ class PollPace {
   Nanos rest(Nanos now) {
     if (more_) progressed(now);
     const Nanos waited = now - since_;
+    sleeps_ = waited >= kEagerNs;
     if (waited < kSpinNs) return kKeepOn;
     if (waited < kEagerNs) return 0;
     after_sleep_ = true;
     return std::min(waited / 8, kLongestNs);
   }
+  // How often it polls before it asks for its rest: clocks cost.
+  static constexpr std::uint32_t kPolls = 24, kPollsAfterSleep = 2;
+  std::uint32_t polls_before_rest() const { return sleeps_ ? kPollsAfterSleep : kPolls; }
 
  private:
   bool more_ = false;
@@ -64,6 +71,7 @@ class PollPace {
   Nanos due_ = 0;
   Nanos fastest_ = kLongestNs;
   bool after_sleep_ = false;
+  bool sleeps_ = false;
 };
 
 }  // namespace amasia::tasks

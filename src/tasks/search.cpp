@@ -15,7 +15,6 @@ constexpr std::uint32_t kPauses = 8;
 // its core to others in between: it would have it back much later, and nobody wakes it. But to one
 // whose tasks it looks for it does: that one would make none meanwhile.
 constexpr std::uint32_t kLongPauses = 200;
-constexpr std::uint32_t kSearches = 24;  // while it polls modules, before it asks how long to rest
 constexpr std::uint32_t kLooksPerTurn = 61;  // at its own deques, to one at the lines of its places
 
 void pause(std::uint32_t times) {
@@ -84,7 +83,8 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
   Task* found = nullptr;
   Nanos since = began;
   Patience patience;
-  for (std::uint32_t round = 1; found == nullptr; ++round) {
+  std::uint32_t polls = 0;
+  while (found == nullptr) {
     if (stopping_.load(std::memory_order_acquire)) break;
     if (worker.attention.load(std::memory_order_acquire) != 0) [[unlikely]] {
       found = attend(worker);
@@ -92,7 +92,10 @@ Task* Scheduler::next_task(Worker& worker, Participation& own) {
       if ((worker.attention.load(std::memory_order_acquire) & kGoHome) != 0) break;
     }
     if (worker.errands != nullptr && worker.errands->polls_any()) {
-      if (round % kSearches == 0) rest(worker);
+      if (++polls >= worker.errands->polls_before_rest()) {
+        polls = 0;
+        rest(worker);
+      }
     } else if (const Nanos spent = os::monotonic_now() - since; spent < patience.search_ns()) {
       if (spent >= kEagerNs && shares_core(worker)) os::yield_core();
       pause(spent < kEagerNs ? kPauses : kLongPauses);
