@@ -77,7 +77,7 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
     if (Fault wrong = build(code)) return wrong;
   }
   std::lock_guard lock(mutex_);
-  auto made = std::make_unique<Program>();
+  auto made = std::make_shared<Program>();
   made->identity = hash_of(code.options, hash_of(code.code, hash_of(code.path)));
   made->code = code;
   made->function_name = function_name;
@@ -85,6 +85,7 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
     std::erase_if(programs_, [&](const auto& one) { return one->function_name == function_name; });
   }
   programs_.push_back(std::move(made));
+  ++changes_;
   accepted_.clear();
   // What was not found may be there now.
   for (auto at = kernels_.begin(); at != kernels_.end();) {
@@ -187,6 +188,37 @@ std::uint64_t Programs::identity_of(const std::string& kernel) const {
   return hash_of(kernel) | 1;
 }
 
+// From the first program that has it. `lock` is open while a program is built: where others were
+// added or replaced meanwhile, what was found may have been replaced, and what was not be there.
+Programs::Kernel Programs::load(std::unique_lock<std::mutex>& lock, OwnDevice device,
+                                const std::string& kernel, std::size_t arguments) {
+  const DevicePlace& place = devices_[device];
+  for (;;) {
+    const std::uint64_t changes = changes_;
+    std::vector<std::shared_ptr<Program>> candidates;
+    for (const auto& program : programs_) {
+      if ((may_run(*program, kernel) >> device & 1) != 0) candidates.push_back(program);
+    }
+    Kernel result;
+    result.fault = fault(MCL_ERR_INVKER, "no program that device '{}' takes has kernel '{}'",
+                         place.description->name, kernel);
+    for (const auto& program : candidates) {
+      Outcome outcome;
+      lock.unlock();
+      result.loaded = place.backend->load(place.local, program->code, kernel, arguments, &outcome);
+      lock.lock();
+      if (result.loaded != nullptr) {
+        result.fault = no_fault();
+        break;
+      }
+      result.fault = fault_of(outcome);
+      if (outcome.failure != Failure::kNoKernel) break;
+      program->lacks[kernel] |= DeviceSet{1} << device;
+    }
+    if (changes == changes_) return result;
+  }
+}
+
 LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::size_t arguments,
                              Fault* why) {
   std::unique_lock lock(mutex_);
@@ -200,31 +232,7 @@ LoadedKernel* Programs::find(OwnDevice device, const std::string& kernel, std::s
     // Looked up again: who loaded it may have taken the entry away, and so may add().
     loaded_.wait(lock);
   }
-  const DevicePlace& place = devices_[device];
-  std::vector<Program*> candidates;
-  for (const auto& program : programs_) {
-    if ((may_run(*program, kernel) >> device & 1) != 0) candidates.push_back(program.get());
-  }
-  Kernel result;
-  result.fault = fault(MCL_ERR_INVKER, "no program that device '{}' takes has kernel '{}'",
-                       place.description->name, kernel);
-  for (Program* program : candidates) {
-    const ProgramCode code = program->code;
-    lock.unlock();
-    Outcome outcome;
-    auto loaded = place.backend->load(place.local, code, kernel, arguments, &outcome);
-    lock.lock();
-    if (loaded != nullptr) {
-      result.loaded = std::move(loaded);
-      result.fault = no_fault();
-      break;
-    }
-    result.fault = fault_of(outcome);
-    if (outcome.failure != Failure::kNoKernel) break;
-    for (const auto& one : programs_) {
-      if (one.get() == program) program->lacks[kernel] |= DeviceSet{1} << device;
-    }
-  }
+  Kernel result = load(lock, device, kernel, arguments);
   result.ready = true;
   Kernel& kept = kernels_[{device, kernel}];
   kept = std::move(result);

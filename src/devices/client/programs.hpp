@@ -3,6 +3,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -63,6 +64,8 @@ class Programs {
     Fault fault;
   };
   Fault build(const ProgramCode& code) const;
+  Kernel load(std::unique_lock<std::mutex>& lock, OwnDevice device, const std::string& kernel,
+              std::size_t arguments);
   // Of each back end the device for which build() has built, for each program that may have it.
   DeviceSet built_for(const std::string& kernel) const;
   template <typename What>
@@ -73,7 +76,8 @@ class Programs {
   const std::vector<DevicePlace>& devices_;
   mutable std::mutex mutex_;
   std::condition_variable loaded_;
-  std::vector<std::unique_ptr<Program>> programs_;
+  std::vector<std::shared_ptr<Program>> programs_;  // `code` of each is constant
+  std::uint64_t changes_ = 0;                       // of programs_
   std::map<std::pair<OwnDevice, std::string>, Kernel> kernels_;
   std::map<std::string, std::vector<ArgumentShape>> accepted_;  // the last ones of each kernel
   // Programs whose function was replaced: tasks may still run it.

@@ -5,7 +5,9 @@
 
 #include <atomic>
 #include <barrier>
+#include <functional>
 #include <thread>
+#include <utility>
 
 namespace amasia::devices {
 namespace {
@@ -37,15 +39,17 @@ class Builder : public Backend {
   Builder() { devices_.resize(1); }
   std::string_view name() const override { return "builder"; }
   const std::vector<DeviceDescription>& devices() const override { return devices_; }
-  std::unique_ptr<LoadedKernel> load(LocalDevice, const ProgramCode&, const std::string& kernel,
-                                     std::size_t arguments, Outcome* outcome) override {
+  std::unique_ptr<LoadedKernel> load(LocalDevice, const ProgramCode& code,
+                                     const std::string& kernel, std::size_t arguments,
+                                     Outcome* outcome) override {
     if (kernel.empty()) {
       outcome->failure = Failure::kNoKernel;
       return nullptr;
     }
     std::this_thread::yield();
     ++builds;
-    if (kernel == "elsewhere") {
+    if (meanwhile) std::exchange(meanwhile, nullptr)();
+    if (kernel == "elsewhere" && code.code != "elsewhere") {
       outcome->failure = Failure::kNoKernel;
       return nullptr;
     }
@@ -60,6 +64,7 @@ class Builder : public Backend {
   void submit(const Work&, Completion&) override {}
 
   std::atomic<int> builds{0};
+  std::function<void()> meanwhile;  // the next time that it builds
 
  private:
   std::vector<DeviceDescription> devices_;
@@ -101,6 +106,39 @@ TEST(Programs, AWrongNumberOfArgumentsIsThatTasksMistake) {
     EXPECT_TRUE(programs.is_known(0, "kernel"));
   }
   EXPECT_GE(builder.builds, kRounds);
+}
+
+TEST(Programs, WhatIsAddedWhileAnotherBuildsIsFound) {
+  Builder builder;
+  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()}};
+  Programs programs(devices);
+  ProgramCode code;
+  code.kind = ProgramKind::kSource;
+  code.code = "first";
+  ASSERT_FALSE(programs.add(code, ""));
+  code.code = "elsewhere";
+  builder.meanwhile = [&] { EXPECT_FALSE(programs.add(code, "")); };
+  Fault why;
+  EXPECT_NE(programs.find(0, "elsewhere", kTakes, &why), nullptr) << why.reason;
+}
+
+// The function that was to be asked next is gone by the time.
+TEST(Programs, AFunctionIsReplacedWhileAnotherProgramBuilds) {
+  Builder builder;
+  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()}};
+  Programs programs(devices);
+  ProgramCode code;
+  code.kind = ProgramKind::kSource;
+  code.code = "first";
+  ASSERT_FALSE(programs.add(code, ""));
+  ProgramCode function;
+  function.kind = ProgramKind::kSource;
+  function.code = "the old one";
+  ASSERT_FALSE(programs.add(function, "elsewhere"));
+  function.code = "elsewhere";
+  builder.meanwhile = [&] { EXPECT_FALSE(programs.add(function, "elsewhere")); };
+  Fault why;
+  EXPECT_NE(programs.find(0, "elsewhere", kTakes, &why), nullptr) << why.reason;
 }
 
 TEST(Programs, WrongArgumentsAreToldBeforeATaskRuns) {
