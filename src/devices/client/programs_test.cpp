@@ -108,37 +108,33 @@ TEST(Programs, AWrongNumberOfArgumentsIsThatTasksMistake) {
   EXPECT_GE(builder.builds, kRounds);
 }
 
-TEST(Programs, WhatIsAddedWhileAnotherBuildsIsFound) {
-  Builder builder;
-  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()}};
-  Programs programs(devices);
-  ProgramCode code;
-  code.kind = ProgramKind::kSource;
-  code.code = "first";
-  ASSERT_FALSE(programs.add(code, ""));
-  code.code = "elsewhere";
-  builder.meanwhile = [&] { EXPECT_FALSE(programs.add(code, "")); };
-  Fault why;
-  EXPECT_NE(programs.find(0, "elsewhere", kTakes, &why), nullptr) << why.reason;
-}
+// A program is loaded, and the first that builds gives another thread the time to add one.
+class WhileOneBuilds : public testing::Test {
+ protected:
+  WhileOneBuilds() { add("first", ""); }
+  void add(const char* text, const char* function) {
+    ProgramCode code;
+    code.kind = ProgramKind::kSource;
+    code.code = text;
+    EXPECT_FALSE(programs_.add(code, function));
+  }
+  void expect_to_find_what_comes_meanwhile(const char* function) {
+    builder_.meanwhile = [this, function] { add("elsewhere", function); };
+    Fault why;
+    EXPECT_NE(programs_.find(0, "elsewhere", kTakes, &why), nullptr) << why.reason;
+  }
+
+  Builder builder_;
+  const std::vector<DevicePlace> devices_ = {{&builder_, 0, builder_.devices().data()}};
+  Programs programs_{devices_};
+};
+
+TEST_F(WhileOneBuilds, WhatIsAddedIsFound) { expect_to_find_what_comes_meanwhile(""); }
 
 // The function that was to be asked next is gone by the time.
-TEST(Programs, AFunctionIsReplacedWhileAnotherProgramBuilds) {
-  Builder builder;
-  const std::vector<DevicePlace> devices = {{&builder, 0, builder.devices().data()}};
-  Programs programs(devices);
-  ProgramCode code;
-  code.kind = ProgramKind::kSource;
-  code.code = "first";
-  ASSERT_FALSE(programs.add(code, ""));
-  ProgramCode function;
-  function.kind = ProgramKind::kSource;
-  function.code = "the old one";
-  ASSERT_FALSE(programs.add(function, "elsewhere"));
-  function.code = "elsewhere";
-  builder.meanwhile = [&] { EXPECT_FALSE(programs.add(function, "elsewhere")); };
-  Fault why;
-  EXPECT_NE(programs.find(0, "elsewhere", kTakes, &why), nullptr) << why.reason;
+TEST_F(WhileOneBuilds, AFunctionIsReplaced) {
+  add("the old one", "elsewhere");
+  expect_to_find_what_comes_meanwhile("elsewhere");
 }
 
 TEST(Programs, WrongArgumentsAreToldBeforeATaskRuns) {
