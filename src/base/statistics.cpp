@@ -34,11 +34,11 @@ void append_node(std::string& out, const NodeStatistics& node) {
   fmt::format_to(Output(out),
                  "{{\"id\":{},\"pid\":{},\"faults_read\":{},\"faults_write\":{},"
                  "\"faults_upgrade\":{},\"pages_in\":{},\"pages_out\":{},\"bytes_in\":{},"
-                 "\"bytes_out\":{},\"messages\":{},\"stall_ns\":{},\"pages_evicted\":{},"
-                 "\"memory_max\":{}}}",
+                 "\"bytes_out\":{},\"messages\":{},\"stall_ns\":{},\"pages_offered\":{},"
+                 "\"pages_evicted\":{},\"memory_max\":{}}}",
                  node.id, node.pid, node.faults_read, node.faults_write, node.faults_upgrade,
                  node.pages_in, node.pages_out, node.bytes_in, node.bytes_out, node.messages,
-                 node.stall_ns, node.pages_evicted, node.memory_max);
+                 node.stall_ns, node.pages_offered, node.pages_evicted, node.memory_max);
 }
 
 // An array of what `one` appends for each.

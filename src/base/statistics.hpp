@@ -30,6 +30,7 @@ struct NodeStatistics {
   std::uint64_t bytes_out = 0;
   std::uint64_t messages = 0;       // sent by this node
   Nanos stall_ns = 0;               // sum over threads of the time spent waiting for managed pages
+  std::uint64_t pages_offered = 0;  // sent, of its own, to nodes that will want them, unasked
   std::uint64_t pages_evicted = 0;  // copies given up to stay within --memory
   std::uint64_t memory_max = 0;     // the most bytes of managed memory seen at once
 };

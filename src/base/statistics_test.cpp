@@ -14,14 +14,23 @@ namespace {
 JobStatistics sample() {
   JobStatistics job;
   job.nodes.push_back({.id = 0, .pid = 10, .faults_read = 3, .bytes_in = 4096, .stall_ns = 1500});
-  job.nodes.push_back({.id = 1, .pid = 11, .faults_write = 7, .messages = 9, .pages_evicted = 6});
+  job.nodes.push_back({.id = 1,
+                       .pid = 11,
+                       .faults_write = 7,
+                       .messages = 9,
+                       .pages_offered = 5,
+                       .pages_evicted = 6});
   RegionStatistics region;
   region.site = "a \"b\"\n.c:12";
   region.runs = 2;
   region.nodes = 2;
   region.elapsed_ns = 20 * kMillisecond;
   region.phase = RegionStatistics::Phase::kShared;
-  region.per_node = {{.id = 0, .threads = 1, .work = 0.75, .busy_ns = 9000, .stall_ns = 10,
+  region.per_node = {{.id = 0,
+                      .threads = 1,
+                      .work = 0.75,
+                      .busy_ns = 9000,
+                      .stall_ns = 10,
                       .misses_per_kilo = 2.5},
                      {.id = 1, .threads = 1, .work = 0.25, .busy_ns = 8000}};
   region.csr = {1.0, 0.3333333, std::nullopt};
@@ -41,9 +50,9 @@ JobStatistics sample() {
   loop.chunk = 4;
   loop.runs = 2;
   loop.iterations = 2000;
-  loop.per_node = {{.id = 0, .share = 0.75, .csr = 1, .probes = 2, .compute_ns = 2000},
-                   {.id = 1, .share = 0.25, .csr = 0.25, .probes = 1, .compute_ns = 6000.5,
-                    .stall_ns = 2000}};
+  loop.per_node = {
+      {.id = 0, .share = 0.75, .csr = 1, .probes = 2, .compute_ns = 2000},
+      {.id = 1, .share = 0.25, .csr = 0.25, .probes = 1, .compute_ns = 6000.5, .stall_ns = 2000}};
   loop.elapsed_ns = 4000;
   loop.predicted_runs = 1;
   loop.predicted_ns = 1500;
@@ -64,10 +73,11 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
   EXPECT_EQ(to_json(sample()),
             "{\"nodes\":[{\"id\":0,\"pid\":10,\"faults_read\":3,\"faults_write\":0,"
             "\"faults_upgrade\":0,\"pages_in\":0,\"pages_out\":0,\"bytes_in\":4096,\"bytes_out\":0,"
-            "\"messages\":0,\"stall_ns\":1500,\"pages_evicted\":0,\"memory_max\":0},{\"id\":1,"
+            "\"messages\":0,\"stall_ns\":1500,\"pages_offered\":0,\"pages_evicted\":0,\"memory_"
+            "max\":0},{\"id\":1,"
             "\"pid\":11,\"faults_read\":0,"
             "\"faults_write\":7,\"faults_upgrade\":0,\"pages_in\":0,\"pages_out\":0,\"bytes_in\":0,"
-            "\"bytes_out\":0,\"messages\":9,\"stall_ns\":0,\"pages_evicted\":6,"
+            "\"bytes_out\":0,\"messages\":9,\"stall_ns\":0,\"pages_offered\":5,\"pages_evicted\":6,"
             "\"memory_max\":0}],\"regions\":["
             "{\"site\":\"a \\\"b\\\"\\u000a.c:12\",\"runs\":2,\"nodes\":2,"
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"

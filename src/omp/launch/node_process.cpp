@@ -380,6 +380,7 @@ base::NodeStatistics NodeProcess::own_statistics() const {
   own.bytes_out = messages.bytes_out;
   own.messages = messages.messages_out;
   own.stall_ns = memory.stall_ns;
+  own.pages_offered = memory.pages_offered;
   own.pages_evicted = memory.pages_evicted;
   own.memory_max = memory.memory_max;
   return own;
