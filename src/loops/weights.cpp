@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "loops/static_share.hpp"
 
@@ -60,6 +61,31 @@ Shares shares_of(std::uint64_t count, std::span<const Power> powers) {
   return shares;
 }
 
+// Nodes that write neighbouring elements of one page take it from each other in every loop, while
+// a few iterations more or less are soon done. Elements of 4 and 8 bytes fill a page by so many,
+// and large blocks of memory begin with one.
+constexpr std::uint64_t kMostGrain = 1024, kLeastGrain = 64;
+// A seam moves by at most 1 / (2 * kGrainsEach) of the smallest node's share.
+constexpr std::uint64_t kGrainsEach = 32;
+
+// What the loop variable is a multiple of where one node's run ends and the next one's begins.
+std::uint64_t grain_of(const Shares& shares, std::span<const Power> powers) {
+  std::uint64_t least = kMostGrain * kGrainsEach;
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    if (powers[r].total() > 0) least = std::min(least, shares.of[r].total(powers[r].threads));
+  }
+  const std::uint64_t grain = std::bit_floor(least / kGrainsEach);
+  return grain >= kLeastGrain ? grain : 1;
+}
+
+// The seam next to iteration `number`, where two nodes' runs meet. Loops over the same elements
+// have it at the same one, wherever they begin.
+std::uint64_t seam_at(std::uint64_t number, const Space& space, std::uint64_t grain) {
+  if (number == 0 || number == space.count) return number;
+  const std::uint64_t offset = space.step == 1 ? space.first % grain : 0;
+  return (number + offset + grain / 2) / grain * grain - offset;
+}
+
 }  // namespace
 
 bool is_valid(std::span<const Power> powers) {
@@ -86,7 +112,7 @@ Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, st
   return {begin, begin + own.size + (local_thread < own.longer ? 1 : 0)};
 }
 
-Iterations static_share(std::uint64_t count, std::span<const Power> powers, std::size_t rank,
+Iterations static_share(const Space& space, std::span<const Power> powers, std::size_t rank,
                         std::uint32_t local_thread, bool* by_speed) {
   AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");
   std::uint32_t threads = 0, thread = local_thread;
@@ -94,9 +120,16 @@ Iterations static_share(std::uint64_t count, std::span<const Power> powers, std:
     if (r < rank) thread += powers[r].threads;
     threads += powers[r].threads;
   }
-  *by_speed = count > threads;
-  if (*by_speed) return weighted_block(count, powers, rank, local_thread);
-  return static_block(count, thread, threads);
+  *by_speed = space.count > threads;
+  if (!*by_speed) return static_block(space.count, thread, threads);
+  const Shares shares = shares_of(space.count, powers);
+  std::uint64_t begin = 0;
+  for (std::size_t r = 0; r < rank; ++r) begin += shares.of[r].total(powers[r].threads);
+  const std::uint64_t end = begin + shares.of[rank].total(powers[rank].threads);
+  const std::uint64_t grain = grain_of(shares, powers);
+  const std::uint64_t from = seam_at(begin, space, grain), to = seam_at(end, space, grain);
+  const Iterations block = static_block(to - from, local_thread, powers[rank].threads);
+  return {from + block.begin, from + block.end};
 }
 
 Iterations unweighted_block(std::uint64_t count, std::span<const Power> powers, std::size_t rank,

@@ -178,7 +178,7 @@ TEST(StaticShare, GivesEachThreadOneWhereThereAreNoMoreIterationsThanThreads) {
     for (std::size_t rank = 0; rank < powers.size(); ++rank) {
       for (std::uint32_t local = 0; local < powers[rank].threads; ++local, ++thread) {
         bool by_speed = false;
-        const Iterations share = static_share(count, powers, rank, local, &by_speed);
+        const Iterations share = static_share({.count = count}, powers, rank, local, &by_speed);
         ASSERT_EQ(by_speed, count > threads) << "seed " << seed;
         if (by_speed) {
           ASSERT_EQ(share, weighted_block(count, powers, rank, local)) << "seed " << seed;
@@ -191,6 +191,64 @@ TEST(StaticShare, GivesEachThreadOneWhereThereAreNoMoreIterationsThanThreads) {
       }
     }
   }
+}
+
+// For each node what its threads do together.
+std::vector<Iterations> shares_of_nodes(const Space& space, const std::vector<Power>& powers) {
+  std::vector<Iterations> out;
+  std::uint64_t next = 0;
+  for (std::size_t rank = 0; rank < powers.size(); ++rank) {
+    const std::uint64_t begin = next;
+    std::uint64_t most = 0, least = space.count;
+    for (std::uint32_t local = 0; local < powers[rank].threads; ++local) {
+      bool by_speed = false;
+      const Iterations share = static_share(space, powers, rank, local, &by_speed);
+      EXPECT_EQ(share.begin, next);
+      next = share.end;
+      most = std::max(most, share.size());
+      least = std::min(least, share.size());
+    }
+    EXPECT_LE(most - least, 1u) << "the threads of a node are alike";
+    out.push_back({begin, next});
+  }
+  EXPECT_EQ(next, space.count);
+  return out;
+}
+
+TEST(StaticShare, NodesMeetBetweenPages) {
+  for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const std::vector<Power> powers = any_powers(random);
+    std::uint64_t threads = 0, least = ~0ull;
+    for (const Power& power : powers) threads += power.threads;
+    const Space space{.first = random() % 2 == 0 ? 0 : random() % 3000,
+                      .count = std::max(any_count(random), threads + 1)};
+    const std::vector<Iterations> nodes = shares_of_nodes(space, powers);
+    for (std::size_t rank = 0; rank < powers.size(); ++rank) {
+      const std::uint64_t size = weighted_node_block(space.count, powers, rank).size();
+      if (powers[rank].speed > 0) least = std::min(least, size);
+    }
+    for (std::size_t rank = 0; rank < powers.size(); ++rank) {
+      const std::uint64_t size = weighted_node_block(space.count, powers, rank).size();
+      const std::uint64_t shared = nodes[rank].size();
+      EXPECT_LE(std::max(size, shared) - std::min(size, shared), least / 32);
+      const std::uint64_t seam = nodes[rank].begin;
+      if (seam == 0 || seam == space.count) continue;
+      if (least >= 32 * 512) EXPECT_EQ((space.first + seam) % 512, 0u);
+      if (least >= 32 * 1024) EXPECT_EQ((space.first + seam) % 1024, 0u);
+    }
+  }
+}
+
+// A sweep over the inner points of a grid takes those that the sweep over all of them left.
+TEST(StaticShare, LoopsOverTheSameElementsMeetAtTheSame) {
+  const std::vector<Power> powers = {{1, 3}, {2, 1}};
+  const std::vector<Iterations> all = shares_of_nodes({.count = 100'000}, powers);
+  const std::vector<Iterations> inner = shares_of_nodes({.first = 1, .count = 99'998}, powers);
+  EXPECT_EQ(all[1].begin, inner[1].begin + 1);
+  EXPECT_EQ(all[1].begin % 512, 0u);
+  EXPECT_NEAR(static_cast<double>(all[1].begin), 60'000, 512);
 }
 
 TEST(UnweightedBlocks, GiveNoThreadASecondPartWhileAnotherHasNone) {

@@ -138,7 +138,7 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
                                                    frame->team->rank(), frame->local_id),
                            last, lower, upper, stride);
       }
-      return block_share(space, frame->team->static_share(*frame, space.count), last, lower, upper,
+      return block_share(space, frame->team->static_share(*frame, space), last, lower, upper,
                          stride);
   }
 }

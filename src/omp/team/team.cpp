@@ -163,8 +163,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
 // thread that sends them may need the same core.
 NodeTotals Team::totals() {
   NodeTotals sum;
-  const double layers =
-      std::max(1.0, static_cast<double>(local_size()) / node_.own_capacity());
+  const double layers = std::max(1.0, static_cast<double>(local_size()) / node_.own_capacity());
   for (std::uint32_t id = 0; id < local_size(); ++id) {
     const ThreadFrame& frame = *frames_[id];
     const NodeTotals& one = frame.totals;
@@ -384,10 +383,10 @@ void* Team::give_or_take(ThreadFrame& frame, void* data) {
   return here != nullptr ? here : reinterpret_cast<void*>(from);
 }
 
-loops::Iterations Team::static_share(ThreadFrame& frame, std::uint64_t count) const {
+loops::Iterations Team::static_share(ThreadFrame& frame, const loops::Space& space) const {
   bool by_speed = false;
   const loops::Iterations share =
-      loops::static_share(count, powers_, rank_, frame.local_id, &by_speed);
+      loops::static_share(space, powers_, rank_, frame.local_id, &by_speed);
   if (by_speed) frame.totals.marks |= kDividedBySpeed;
   return share;
 }

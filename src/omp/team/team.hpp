@@ -103,7 +103,7 @@ class Team {
   bool reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait);
   void reduce_end(ThreadFrame& frame, bool nowait);
   // The thread's part of a static loop without a chunk; notes whether the nodes' speeds decide it.
-  loops::Iterations static_share(ThreadFrame& frame, std::uint64_t count) const;
+  loops::Iterations static_share(ThreadFrame& frame, const loops::Space& space) const;
   // The thread begins the loop whose compiled code is at `code`: what its node waited for there
   // before is asked for.
   void enter_loop(const ThreadFrame& frame, const void* code) const;

@@ -258,7 +258,7 @@ bool WorkSharing::next(ThreadFrame& frame, loops::Iterations& range) {
   if (loop.slot == nullptr && whole) {
     // As loops whose bounds are asked for at their start.
     if (loop.round++ != 0) return false;
-    range = frame.team->static_share(frame, loop.space.count);
+    range = frame.team->static_share(frame, loop.space);
     return !range.empty();
   }
   if (loop.slot == nullptr) {
