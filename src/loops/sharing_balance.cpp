@@ -2,6 +2,7 @@
 // The sharing model's part about how much of a shared region each node does.
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "loops/sharing_model.hpp"
@@ -17,26 +18,58 @@ constexpr double kOftenLong = 0.15;
 // there have been.
 constexpr double kPaysBack = 2;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
+// After a move that was for the worse.
+constexpr std::uint32_t kLongestWaryWindow = 256;
+// Another program may have a core for some milliseconds: no reason to move what is done in less.
+constexpr double kLongEnough = 10 * base::kMillisecond;
+constexpr std::uint32_t kOftenEnough = 4;
 
 }  // namespace
 
 double SharingModel::Recent::median_with(double latest) {
-  const double before = std::exchange(last, latest), earlier = std::exchange(last_but_one, before);
-  if (before == 0) return latest;
-  if (earlier == 0) return std::min(latest, before);
-  return std::max(std::min(latest, before), std::min(std::max(latest, before), earlier));
+  values[count++ % values.size()] = latest;
+  std::array<double, std::tuple_size_v<decltype(values)>> sorted = values;
+  const auto known = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, sorted.size()));
+  const auto middle = sorted.begin() + (known - 1) / 2;
+  std::nth_element(sorted.begin(), middle, sorted.begin() + known);
+  return *middle;
 }
 
 // Under a quota of CPU time one execution out of a few stands still for all of them: the median, by
 // itself, would take a node for as fast as it is in between.
 double SharingModel::Window::time_of(std::size_t node) const {
-  const bool is_rule = long_runs[node] >= 2 && long_runs[node] >= kOftenLong * runs;
+  const bool is_rule = bursts[node] >= 2 && long_runs[node] >= kOftenLong * runs;
   return is_rule ? whole[node] : time[node];
+}
+
+void SharingModel::Window::note_length(std::size_t node, bool is_long) {
+  if (std::exchange(was_long[node], is_long) < is_long) ++bursts[node];
+  if (is_long) ++long_runs[node];
+}
+
+// Whether the last move is still to show what it is worth. One for the worse is undone.
+bool SharingModel::is_move_open(double elapsed) {
+  if (std::exchange(trial_of_, version_) != version_) move_trial_ = {};
+  const MoveTrial::Verdict verdict = move_trial_.note(elapsed);
+  if (verdict == MoveTrial::Verdict::kWorse) undo_move();
+  return verdict == MoveTrial::Verdict::kOpen || verdict == MoveTrial::Verdict::kWorse;
+}
+
+void SharingModel::undo_move() {
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    if (powers_before_move_[i] > 0) rates_[i] = powers_before_move_[i];
+  }
+  powers_ = powers_before_move_;
+  trial_of_ = ++version_;
+  const std::uint32_t length = std::min(4 * window_.length, kLongestWaryWindow);
+  window_ = {};
+  window_.length = length;
+  window_.settling = kSettlingRuns;
 }
 
 // By sums over executions since the last change, more of them each time: single times vary, and a
 // share that moves takes its data along.
-void SharingModel::rebalance(std::span<const RegionPart> nodes) {
+void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) {
   // Data follow a share that has moved: what they cost then is no reason to move it back.
   if (window_.settling > 0) {
     --window_.settling;
@@ -44,6 +77,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
   }
   double slowest = 0, rates = 0, work = 0, known = 0;
   ++window_.runs;
+  window_.elapsed += elapsed;
   for (std::size_t i = 0; i < node_count_; ++i) {
     const RegionPart& node = nodes[i];
     if (node.threads == 0) continue;
@@ -53,7 +87,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
       window_.work[i] += node.work;
       window_.time[i] += median * node.work;
       window_.whole[i] += node.time();
-      if (latest > kStriking * median) ++window_.long_runs[i];
+      window_.note_length(i, latest > kStriking * median);
     }
     if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
     slowest = std::max(slowest, window_.time_of(i));
@@ -61,10 +95,12 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
     work += window_.work[i];
     known += powers_[i];
   }
-  if (rates <= 0) return;
+  if (rates <= 0 || is_move_open(elapsed)) return;
   const double imbalance = slowest / (work / rates);
-  const bool due = window_.runs >= window_.length || (window_.runs > 1 && imbalance > kStriking);
-  if (!due) return;
+  const bool soon = imbalance > kStriking && !move_trial_.is_wary();
+  const bool due = window_.runs >= window_.length || (window_.runs > 1 && soon);
+  const bool tells = window_.elapsed >= kLongEnough || window_.runs >= kOftenEnough;
+  if (!due || !tells) return;
   std::array<double, base::kMaxNodes> balanced = powers_;
   double moved = 0;
   for (std::size_t i = 0; i < node_count_; ++i) {
@@ -76,15 +112,18 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes) {
   const bool pays = imbalance > kStriking || gain > kPaysBack * moved * first_stall_;
   const bool moves = imbalance > kImbalance && pays;
   if (moves) {
-    powers_ = balanced;
+    powers_before_move_ = powers_;
     for (std::size_t i = 0; i < node_count_; ++i) {
+      powers_[i] += move_trial_.step() * (balanced[i] - powers_[i]);
       if (window_.time[i] > 0) rates_[i] = powers_[i];
     }
-    ++version_;
+    move_trial_.move();
+    trial_of_ = ++version_;
   }
-  const std::uint32_t length = std::min(2 * window_.length, kLongestWindow);
+  const std::uint32_t longer = std::min(2 * window_.length, kLongestWindow);
+  const std::uint32_t length = std::max(longer, window_.length);
   window_ = {};
-  window_.length = length;
+  window_.length = moves ? std::min(length, kLongestWindow) : length;
   if (moves) window_.settling = kSettlingRuns;
 }
 

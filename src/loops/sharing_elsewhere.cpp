@@ -120,7 +120,8 @@ void SharingModel::observe_elsewhere(Nanos elapsed) {
   found = found > 0 ? found + kNewWeight * (std::min(time, kMostAtOnce * found) - found) : time;
   if (gathered_) return;
   const bool in_vain = runs_in_phase_ == 2 && found > kTolerance * alternative_;
-  if (in_vain || has_lost(found, alternative_)) return come_back();
+  const double loss = found - kTolerance * alternative_;
+  if (in_vain || has_lost(loss, loss, alternative_)) return come_back();
   spent_alone_ += time;
   if (spent_alone_ * kBudget >= cost_of_trying_ * patience_) start_over();
 }

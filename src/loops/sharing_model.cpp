@@ -21,6 +21,8 @@ constexpr double kAlike = 0.2;
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
 constexpr double kLeastLoss = 1;
+// What an execution that takes long counts for by itself, in times of what it would alone.
+constexpr double kMostLoss = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 constexpr std::uint32_t kTrialRuns = 2, kMostTrialRuns = 5;
@@ -168,7 +170,7 @@ void SharingModel::note_variation(std::span<const RegionPart> nodes, double elap
 void SharingModel::enter(Phase phase) {
   phase_ = phase;
   runs_in_phase_ = 0;
-  lost_ = 0;
+  lost_ = lost_as_seen_ = 0;
 }
 
 void SharingModel::go_alone() {
@@ -182,10 +184,9 @@ void SharingModel::decide_when_cold(const Judgement& now) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
   tried_ = now.elapsed;
   first_stall_ = now.stall;
-  // Shares out of balance will be mended; pages that travel are what may not.
-  // So will be to fork and join more nodes than are of use; one is the least.
-  const auto others = static_cast<double>(std::max<std::size_t>(nodes_in_use(), 2) - 1);
-  const double expected = now.computing + now.stall + now.rest / others;
+  // Shares out of balance will be mended; pages that travel are what may not. Nor does it say much
+  // how long the first fork takes, for which code comes, and threads begin.
+  const double expected = now.computing + now.stall;
   const double alone = std::max(now.alone, now.alone_by_all);
   const bool beyond_hope =
       now.alone > 0 && expected > kBeyondHope * alone && expected - alone > kSmallLoss;
@@ -197,15 +198,17 @@ void SharingModel::decide_when_cold(const Judgement& now) {
 }
 
 void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles) {
-  const bool pays = findings_.shared < kClearGain * findings_.alone;
-  // Where executions take turns with two arrays, the second one brings data, too.
-  if (!pays && settles && runs_in_phase_ < kMostWarmRuns) return;
-  leave_out_costly(nodes);
-  if (move_elsewhere()) return;
   // Where iterations are unlike, the origin's part says too little or too much of the whole; the
   // sum of all parts does so where cores are not as fast as they are thought to be.
   const auto [least, most] = std::minmax(findings_.alone, alone_by_all_);
-  if (findings_.alone <= 0 || findings_.shared < kClearGain * least) {
+  const auto pays = [this, &least] {
+    return findings_.alone <= 0 || findings_.shared < kClearGain * least;
+  };
+  // Where executions take turns with two arrays, the second one brings data, too.
+  if (!pays() && settles && runs_in_phase_ < kMostWarmRuns) return;
+  leave_out_costly(nodes);
+  if (move_elsewhere()) return;
+  if (pays()) {
     patience_ = 1;
     return enter(Phase::kShared);
   }
@@ -256,7 +259,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   const bool settles = cold || kSettling * now.elapsed < elapsed_before;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
-  if (skewed && !settles) rebalance(nodes);
+  if (skewed && !settles) rebalance(nodes, now.elapsed);
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
   switch (phase_) {
@@ -274,17 +277,27 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       const double twice = std::min(waiting, waiting_before);
       const bool counts = window_.settling == 0 || twice > kBeyondHope * findings_.alone;
       const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
-      if (findings_.alone > 0 && has_lost(took, findings_.alone) && !move_elsewhere()) go_alone();
+      // One that takes ten times as long is one, whatever averages make of it; and where work
+      // varies each is held against its own.
+      const double own = now.alone > 0 ? now.alone * measured_by_predicted_ : findings_.alone;
+      const double lasting = std::min(now.elapsed, elapsed_before);
+      const double seen = std::max(lasting, std::min(now.elapsed, kMostLoss * own));
+      const bool lost = has_lost(took - kTolerance * findings_.alone,
+                                 seen + findings_.charged - kTolerance * own, findings_.alone);
+      if (findings_.alone > 0 && lost && !move_elsewhere()) go_alone();
     }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
 }
 
 // To try again will cost what it has cost before, so that much may be lost first: what takes longer
-// for a while only, as other programs run, is no reason to go.
-bool SharingModel::has_lost(double now, double otherwise) {
-  lost_ = std::max(0.0, lost_ + now - kTolerance * otherwise);
-  return lost_ > std::max(cost_of_trying_, kLeastLoss * otherwise);
+// for a while only, as other programs run, is no reason to go. `expected`: what this execution is
+// expected to have lost against the next best; `seen`: what it did lose.
+bool SharingModel::has_lost(double expected, double seen, double otherwise) {
+  lost_ = std::max(0.0, lost_ + expected);
+  lost_as_seen_ = std::max(0.0, lost_as_seen_ + seen);
+  const double most = std::max(cost_of_trying_, kLeastLoss * otherwise);
+  return lost_ > most && lost_as_seen_ > most;
 }
 
 void SharingModel::observe_alone(Nanos elapsed, Nanos stall) {

@@ -39,6 +39,7 @@
 #include <span>
 
 #include "base/base.hpp"
+#include "loops/move_trial.hpp"
 #include "loops/single_node.hpp"
 #include "loops/variation.hpp"
 
@@ -160,8 +161,10 @@ class SharingModel {
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
-  bool has_lost(double now, double otherwise);
-  void rebalance(std::span<const RegionPart> nodes);
+  bool has_lost(double expected, double seen, double otherwise);
+  void rebalance(std::span<const RegionPart> nodes, double elapsed);
+  bool is_move_open(double elapsed);
+  void undo_move();
   void apply_threshold(std::span<const RegionPart> nodes);
   void drop_useless(std::span<const RegionPart> nodes);
   void leave_out_costly(std::span<const RegionPart> nodes);
@@ -187,21 +190,28 @@ class SharingModel {
     std::uint32_t runs = 0;
     std::uint32_t length = 1;  // after which they are
     std::uint32_t settling = 0;  // executions that do not count yet
-    // `time` is made of medians of three, `whole` of what each execution took; `long_runs` are
-    // those that took much longer than the median.
+    double elapsed = 0;          // of those that do, ns
+    // `time` is made of medians (Recent), `whole` of what each execution took; `long_runs` are
+    // those that took much longer than the median, `bursts` how often that began.
     std::array<double, base::kMaxNodes> work{}, time{}, whole{};
-    std::array<std::uint32_t, base::kMaxNodes> long_runs{};
+    std::array<std::uint32_t, base::kMaxNodes> long_runs{}, bursts{};
+    std::array<bool, base::kMaxNodes> was_long{};
+    void note_length(std::size_t node, bool is_long);
     // What the node took for its work: without exceptions, but with what is the rule.
     double time_of(std::size_t node) const;
   };
   Window window_;
-  // A node's time per work in the last two executions that counted; 0: none did. The median of
-  // three is blind to one that was disturbed, and sees a change that lasts in its second execution.
+  // A node's time per work in the last executions that counted. Their median is blind to some in a
+  // row that were disturbed, as by another program, and sees a change that lasts.
   struct Recent {
-    double last = 0, last_but_one = 0;
+    std::array<double, 7> values{};
+    std::uint32_t count = 0;  // ever
     double median_with(double latest);
   };
   std::array<Recent, base::kMaxNodes> recent_{};
+  MoveTrial move_trial_;
+  std::uint32_t trial_of_ = 0;  // the version of the powers
+  std::array<double, base::kMaxNodes> powers_before_move_{};
   Variation variation_;
   std::uint32_t variation_of_ = 0;  // the version of the powers
   Findings findings_;
@@ -215,7 +225,9 @@ class SharingModel {
   double least_rest_ = 0;      // of the executions since the cold one, while finding out
   double elapsed_before_ = 0;  // of the last shared execution
   double waiting_before_ = 0;  // the same, with shares in balance but for what it waited for pages
-  double lost_ = 0;            // in this phase against the next best; never below 0
+  // In this phase against the next best, by what executions are expected to take, and by what they
+  // took; never below 0.
+  double lost_ = 0, lost_as_seen_ = 0;
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double first_stall_ = 0;     // of the cold one, in which all data came that were needed
   double spent_alone_ = 0;     // since then

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much of a shared region each node does, as its times vary.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <vector>
+
+#include "loops/shared_halves.hpp"
+
+namespace amasia::loops {
+namespace {
+
+constexpr double kMs = base::kMillisecond;
+
+// A node that stands still in some executions, as under a quota of CPU time.
+TEST(SharingBalance, WhatIsTheRuleIsNoException) {
+  SharingModel model(std::vector<double>{1, 0.5});
+  for (int run = 0; run < 100; ++run) {
+    ASSERT_TRUE(model.shares() || run < 10) << run;
+    if (!model.shares()) {
+      model.observe_alone(8'000'000, 0);
+      continue;
+    }
+    const double part = model.powers()[1] / (model.powers()[0] + model.powers()[1]);
+    const auto own = static_cast<Nanos>(8e6 * (1 - part));
+    // A core as fast as the origin's that is there for a third of the time.
+    const auto other = static_cast<Nanos>(8e6 * part * (run % 3 == 0 ? 7 : 1));
+    const std::vector<RegionPart> parts = {{.threads = 1, .work = 1 - part, .busy = own},
+                                           {.threads = 1, .work = part, .busy = other}};
+    model.observe_shared(parts, std::max(own, other) + 10'000, true);
+  }
+  EXPECT_NEAR(model.powers()[1] / model.powers()[0], 0.33, 0.1);
+}
+
+// A core that may be used for 1 ms in every 3: what is done before the quota is takes little, the
+// rest waits for the next period.
+class QuotaCore {
+ public:
+  static constexpr double kRun = 1 * kMs, kPeriod = 3 * kMs;
+  // How long `work` takes that begins now.
+  double compute(double work) {
+    const double begin = now_;
+    for (;;) {
+      const double run = std::min(work, kRun - used_);
+      now_ += run;
+      used_ += run;
+      work -= run;
+      if (work <= 0) return now_ - begin;
+      wait_until(period_end_);
+    }
+  }
+  void wait_until(double when) {
+    now_ = std::max(now_, when);
+    while (now_ >= period_end_) {
+      period_end_ += kPeriod;
+      used_ = 0;
+    }
+  }
+  double now() const { return now_; }
+
+ private:
+  double now_ = 0, period_end_ = kPeriod, used_ = 0;
+};
+
+// Average time of a region that takes 4 ms alone, shared with a QuotaCore by the parts that are
+// asked for before each execution; each is told of.
+double average_with_quota(int seed, const std::function<double()>& part,
+                          const std::function<void(double, double, double)>& tell) {
+  constexpr double kAlone = 4 * kMs;
+  constexpr int kRuns = 600, kLate = 100;
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  std::uniform_real_distribution<> factor(0.95, 1.1), gap(0.05 * kMs, 0.15 * kMs);
+  QuotaCore core;
+  double sum = 0;
+  for (int run = 0; run < kRuns; ++run) {
+    const double begin = core.now(), other_part = part();
+    const double own = kAlone * (1 - other_part) * factor(random);
+    const double other = core.compute(kAlone * other_part * factor(random));
+    const double elapsed = std::max(own, other);
+    if (run >= kLate) sum += elapsed / (kRuns - kLate);
+    tell(other_part, own, other);
+    core.wait_until(begin + elapsed + gap(random));
+  }
+  return sum;
+}
+
+TEST(SharingBalance, SharesStayWhereAQuotaMakesTimesJump) {
+  double best = 1e300, found = 0;
+  for (double part = 0; part < 0.5; part += 0.01) {
+    best = std::min(best, average_with_quota(1, [part] { return part; }, [](auto...) {}));
+  }
+  constexpr int kSeeds = 20;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    SharingModel model(std::vector<double>{1, 0.33});
+    const auto part = [&model] {
+      return model.shares() ? model.powers()[1] / (model.powers()[0] + model.powers()[1]) : 0;
+    };
+    found += average_with_quota(seed, part, [&model](double work, double own, double other) {
+      if (!model.shares()) return model.observe_alone(static_cast<Nanos>(own), 0);
+      const std::array<RegionPart, 2> parts{
+          RegionPart{.threads = 1, .work = 1 - work, .busy = static_cast<Nanos>(own)},
+          RegionPart{.threads = 1, .work = work, .busy = static_cast<Nanos>(other)}};
+      model.observe_shared(parts, static_cast<Nanos>(std::max(own, other)) + 50'000, true);
+    }) / kSeeds;
+  }
+  std::printf("under a quota: %.3f of the time with the best shares\n", found / best);
+  EXPECT_LT(found, 1.06 * best);
+}
+
+// A first sweep over two arrays that take turns: the second execution brings data, too, and to node
+// 1 more of them.
+TEST(SharingBalance, SharesStayWhileDataStillCome) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  const std::uint32_t version = model.version();
+  observe_halves(model, 12'000'000, 20'000'000, 44'000'000);
+  observe_halves(model, 6'000'000, 2'000'000, 13'000'000);
+  EXPECT_EQ(model.version(), version);
+  for (int i = 0; i < 20; ++i) observe_halves(model, 3'000'000, 200'000, 200'000);
+  EXPECT_EQ(model.phase(), SharingModel::Phase::kShared);
+  EXPECT_EQ(model.version(), version);
+}
+
+TEST(SharingBalance, OneDisturbedExecutionMovesNothing) {
+  const std::array<double, 2> powers{1, 1};
+  for (int before = 3; before < 40; ++before) {
+    SharingModel model(powers);
+    for (int i = 0; i < before; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+    const std::uint32_t version = model.version();
+    observe_halves(model, 4'000'000, 500'000, 40'000'000);
+    for (int i = 0; i < 40; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+    EXPECT_EQ(model.version(), version) << "after " << before;
+  }
+}
+
+// Another program takes a core for some milliseconds.
+TEST(SharingBalance, ThreeDisturbedExecutionsMoveNothing) {
+  const std::array<double, 2> powers{1, 1};
+  for (int before = 6; before < 60; ++before) {
+    SharingModel model(powers);
+    for (int i = 0; i < before; ++i) observe_halves(model, 2'000'000, 0, 0);
+    for (int i = 0; i < 3; ++i) observe_halves(model, 2'000'000, 0, 2'500'000);
+    for (int i = 0; i < 40; ++i) observe_halves(model, 2'000'000, 0, 0);
+    EXPECT_EQ(model.powers()[0], model.powers()[1]) << "after " << before;
+  }
+}
+
+// Another program takes half of a core, and stays.
+TEST(SharingBalance, AChangeThatLastsMovesTheShares) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  for (int i = 0; i < 12; ++i) observe_halves(model, 4'000'000, 500'000, 500'000);
+  const std::uint32_t version = model.version();
+  for (int i = 0; i < 8 && model.version() == version; ++i) {
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = 0.5, .busy = 4'000'000, .stall = 500'000, .faults = 1},
+        RegionPart{.threads = 1, .work = 0.5, .busy = 8'000'000, .stall = 500'000, .faults = 1}};
+    model.observe_shared(parts, 8'600'000, true);
+    ASSERT_TRUE(model.shares());
+  }
+  EXPECT_NE(model.version(), version);
+  EXPECT_LT(model.powers()[1], model.powers()[0]);
+}
+
+}  // namespace
+}  // namespace amasia::loops
