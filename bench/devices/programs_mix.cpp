@@ -9,7 +9,7 @@
 // Held against: the same eight programs with OpenCL itself, with 16 products in each one's queue,
 // and waiting for each.
 //   programs_mix [devices: pthread] [small: 64] [large: 256] [small ones: 512] [rounds: 5]
-//                [only with so many large: all]
+//                [only with so many large: all] [only way: all]
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -122,17 +122,24 @@ int main(int argc, char** argv) {
   bench::choose_devices(devices);
   ::signal(SIGPIPE, SIG_IGN);
   // Each in processes of its own, made before this one has any thread.
-  Programs amasia(&with_tasks, sizes);
-  Programs queue16([](int in, int out, const Sizes& of) { with_opencl(in, out, of, 16); }, sizes);
-  Programs waits([](int in, int out, const Sizes& of) { with_opencl(in, out, of, 1); }, sizes);
   const int only = argc > 6 ? std::atoi(argv[6]) : -1;
+  const std::string only_way = argc > 7 ? argv[7] : "";
+  std::vector<std::pair<std::string, std::unique_ptr<Programs>>> all;
+  const auto add = [&](const char* name, Program::Body body) {
+    if (!only_way.empty() && only_way != name) return;
+    all.emplace_back(name, std::make_unique<Programs>(body, sizes));
+  };
+  add("amasia", &with_tasks);
+  add("waits", [](int in, int out, const Sizes& of) { with_opencl(in, out, of, 1); });
+  add("queue16", [](int in, int out, const Sizes& of) { with_opencl(in, out, of, 16); });
+  if (all.empty()) bench::stop(only_way.c_str(), "is none of amasia, waits and queue16");
   for (int large = 0; large <= kPrograms; ++large) {
     if (only >= 0 && large != only) continue;
-    bench::compare(std::to_string(large) + " large of 8", 2, 1, "mix",
-                   {{"amasia", [&] { amasia.run(large); }},
-                    {"waits", [&] { waits.run(large); }},
-                    {"queue16", [&] { queue16.run(large); }}},
-                   rounds);
+    std::vector<bench::Way> ways;
+    for (auto& [name, programs] : all) {
+      ways.push_back({name, [&programs = *programs, large] { programs.run(large); }});
+    }
+    bench::compare(std::to_string(large) + " large of 8", 2, 1, "mix", std::move(ways), rounds);
   }
   return 0;
 }
