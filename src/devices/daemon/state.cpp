@@ -348,6 +348,7 @@ void DaemonState::end_granted(Client& client, const ClientState::Task& task, boo
     // A client that lies about its times shall not make them longer than it held the device.
     const Nanos idle = std::clamp<Nanos>(said->idle, 0, end.held_time);
     end.run_time = std::clamp<Nanos>(said->run_ended - said->run_began - idle, 0, end.held_time);
+    end.run_ended = said->run_ended;
     end.copy_time = std::clamp<Nanos>(
         (said->run_began - said->copy_began) + (said->copy_ended - said->run_ended), 0,
         end.held_time);

@@ -27,7 +27,7 @@ struct Sight {
 
   bool fits(const TaskDescription& task, DeviceId device) const {
     return ledger.fits(task, device, ledger.takes_brief(device)
-                                         ? estimates.run(task, device).value_or(0)
+                                         ? estimates.keeps(task, device).value_or(0)
                                          : Nanos{0});
   }
 };

@@ -23,6 +23,10 @@ std::uint32_t size_of(std::uint64_t work) {
 double work_of(const TaskDescription& task) {
   return static_cast<double>(task.work_items == 0 ? 1 : task.work_items);
 }
+Nanos time_of(const TaskDescription& task, double per_work) {
+  const Nanos one = std::max<Nanos>(1, std::llround(per_work * work_of(task)));
+  return task.count == 1 ? one : std::max(one, kLaunch) * task.count;
+}
 void blend(double& mean, double sample, std::uint32_t samples) {
   mean += (sample - mean) / std::min<std::uint32_t>(samples, kMemory);
 }
@@ -40,7 +44,8 @@ const Estimates::Mean* Estimates::find(std::uint64_t kernel, std::uint32_t size,
   return found == means_.end() ? nullptr : &found->second;
 }
 
-void Estimates::learn(const TaskDescription& task, const TaskEnd& end, Bytes copied) {
+void Estimates::learn(const TaskDescription& task, const TaskEnd& end, Nanos kept,
+                      Bytes copied) {
   if (!end.succeeded || end.device.value >= links_.size()) return;
   Link& link = links_[end.device.value];
   if (end.copy_time > 0 && copied > 0) {
@@ -61,6 +66,7 @@ void Estimates::learn(const TaskDescription& task, const TaskEnd& end, Bytes cop
   ++mean.samples;
   const double all_work = work_of(task) * task.count;
   blend(mean.per_work, static_cast<double>(end.run_time) / all_work, mean.samples);
+  blend(mean.kept_per_work, static_cast<double>(kept) / all_work, mean.samples);
   Seen& seen = kernels_[task.kernel];
   seen.sizes |= std::uint64_t{1} << size;
   seen.devices |= set_of(end.device);
@@ -75,9 +81,10 @@ void Estimates::learn(const TaskDescription& task, const TaskEnd& end, Bytes cop
   }
 }
 
-std::optional<Nanos> Estimates::run(const TaskDescription& task, DeviceId device) const {
+// Of the size that was measured there and is the most like the task's.
+const Estimates::Mean* Estimates::nearest(const TaskDescription& task, DeviceId device) const {
   const auto seen = kernels_.find(task.kernel);
-  if (seen == kernels_.end() || !contains(seen->second.devices, device)) return std::nullopt;
+  if (seen == kernels_.end() || !contains(seen->second.devices, device)) return nullptr;
   const auto wanted = static_cast<int>(size_of(task.work_items));
   const Mean* best = nullptr;
   for (int away = 0; away < 64 && best == nullptr; ++away) {
@@ -86,9 +93,19 @@ std::optional<Nanos> Estimates::run(const TaskDescription& task, DeviceId device
       if (best == nullptr) best = find(task.kernel, static_cast<std::uint32_t>(size), device);
     }
   }
-  if (best == nullptr) return std::nullopt;
-  const Nanos one = std::max<Nanos>(1, std::llround(best->per_work * work_of(task)));
-  return task.count == 1 ? one : std::max(one, kLaunch) * task.count;
+  return best;
+}
+
+std::optional<Nanos> Estimates::run(const TaskDescription& task, DeviceId device) const {
+  const Mean* const mean = nearest(task, device);
+  if (mean == nullptr) return std::nullopt;
+  return time_of(task, mean->per_work);
+}
+
+std::optional<Nanos> Estimates::keeps(const TaskDescription& task, DeviceId device) const {
+  const Mean* const mean = nearest(task, device);
+  if (mean == nullptr) return std::nullopt;
+  return time_of(task, mean->kept_per_work);
 }
 
 std::optional<Nanos> Estimates::run_anywhere(const TaskDescription& task, DeviceId device) const {

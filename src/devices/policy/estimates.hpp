@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long tasks take, learnt from those that ended: per kernel, size and device a moving mean, and
+// How long tasks take, learnt from those that ended: per kernel, size and device moving means, and
 // per device what a copied byte takes. Nothing is believed beyond a client's own tasks but time,
 // and a client that lies about that only misplaces tasks of kernels it shares.
 #pragma once
@@ -16,13 +16,17 @@ namespace amasia::devices::policy {
 class Estimates {
  public:
   void add_device(const DeviceTerms& terms);
-  void learn(const TaskDescription& task, const TaskEnd& end, Bytes copied);
+  // `kept`: for how much of the time that it ran the task kept the device from others.
+  void learn(const TaskDescription& task, const TaskEnd& end, Nanos kept, Bytes copied);
 
   // What the kernel takes on the device. Of another size where that was measured there: taken as
   // proportional to the work. nullopt: never ran there.
   std::optional<Nanos> run(const TaskDescription& task, DeviceId device) const;
-  // The same, and where it never ran there: from another device, by what kernels that ran on both
-  // took. nullopt: ran nowhere.
+  // In the same way what it keeps the device for. Where kernels of several tasks run at once, and
+  // take longer for it, that is less.
+  std::optional<Nanos> keeps(const TaskDescription& task, DeviceId device) const;
+  // What run() says, and where it never ran there: from another device, by what kernels that ran on
+  // both took. nullopt: ran nowhere.
   std::optional<Nanos> run_anywhere(const TaskDescription& task, DeviceId device) const;
   Nanos copy(Bytes bytes, DeviceId device) const;
 
@@ -39,7 +43,7 @@ class Estimates {
     }
   };
   struct Mean {
-    double per_work = 0;  // ns of a work item
+    double per_work = 0, kept_per_work = 0;  // ns of a work item
     std::uint32_t samples = 0;
   };
   struct Link {
@@ -47,6 +51,7 @@ class Estimates {
     std::uint32_t samples = 0;
   };
   const Mean* find(std::uint64_t kernel, std::uint32_t size, DeviceId device) const;
+  const Mean* nearest(const TaskDescription& task, DeviceId device) const;
 
   std::unordered_map<Key, Mean, KeyHash> means_;
   // Of a kernel, which sizes were measured on any device, and on which devices.

@@ -80,6 +80,7 @@ struct TaskEnd {
   Nanos run_time = 0;  // of the kernel alone, of a run of all of them; 0: not known
   Nanos copy_time = 0;
   Nanos held_time = 0;  // from grant to finish, by the daemon's clock
+  Nanos run_ended = 0;  // CLOCK_MONOTONIC; 0: not known
 };
 
 class Policy {

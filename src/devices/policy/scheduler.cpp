@@ -45,6 +45,7 @@ void Scheduler::add_device(DeviceId device, const DeviceDescription& description
   ledger_.add_device(terms);
   estimates_.add_device(terms);
   leaving_.emplace_back();
+  last_ended_.push_back(0);
   devices_.push_back(description);
   parts_.chooser->add_device(device, description);
 }
@@ -112,7 +113,7 @@ void Scheduler::put(TaskDescription task) {
 }
 
 Nanos Scheduler::expected(const TaskDescription& task, DeviceId device) const {
-  return estimates_.run(task, device).value_or(0);
+  return estimates_.keeps(task, device).value_or(0);
 }
 
 bool Scheduler::allowed(const Choice& choice) const {
@@ -229,6 +230,7 @@ Decision Scheduler::start(const Choice& choice, Nanos now) {
   flight.missing = ledger_.missing(task, id);
   flight.expected = expected(task, id);
   ledger_.start(task, id, flight.expected);
+  flight.abreast = ledger_.device(id).in_flight;
   for (const TaskArgument& argument : task.resident) {
     DeviceUse& device = ledger_.device_for_eviction(id);
     Copy& copy = device.copies.at({task.key.client, argument.buffer});
@@ -255,10 +257,21 @@ Grant Scheduler::grant(Flight& flight) {
   return {flight.task.key, flight.device};
 }
 
+// Of a device that runs one kernel after the other: what it ran. Where it runs several at once, as
+// the system does that shares a CPU's cores: from the end of the one before to its own, or its
+// share of a longer one.
+Nanos Scheduler::kept(const Flight& flight, const TaskEnd& end) {
+  Nanos& before = last_ended_[end.device.value];
+  const Nanos since = end.run_ended == 0 ? end.run_time : end.run_ended - before;
+  before = std::max(before, end.run_ended);
+  const Nanos abreast = std::max(flight.abreast, ledger_.device(end.device).in_flight);
+  return std::clamp(since, end.run_time / abreast, end.run_time);
+}
+
 void Scheduler::finish(const TaskEnd& end) {
   const auto flight = flights_.find(end.task);
   AMASIA_CHECK(flight != flights_.end(), "only a task that was granted can end");
-  estimates_.learn(flight->second.task, end, flight->second.missing);
+  estimates_.learn(flight->second.task, end, kept(flight->second, end), flight->second.missing);
   land(flight, end);
 }
 

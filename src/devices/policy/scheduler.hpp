@@ -65,7 +65,8 @@ class Scheduler final : public Policy {
     DeviceId device;
     Bytes missing = 0;
     Nanos busy = 0;  // what it added to its device
-    Nanos expected = 0;  // what its kernel was thought to take; 0: not known
+    Nanos expected = 0;  // what it was thought to keep its device for; 0: not known
+    std::uint32_t abreast = 1;  // so many were in flight there with its start
     bool granted = false;
     std::size_t waits_for = 0;  // copies that leave its device
   };
@@ -77,6 +78,8 @@ class Scheduler final : public Policy {
   Decision start(const Choice& choice, Nanos now);
   Nanos expected(const TaskDescription& task, DeviceId device) const;
   Grant grant(Flight& flight);
+  // For how much of its run_time it kept its device from others.
+  Nanos kept(const Flight& flight, const TaskEnd& end);
   void land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator flight, const TaskEnd& end);
   void gone(DeviceId device, std::vector<Leaving>::iterator leaving);
   bool allowed(const Choice& choice) const;
@@ -101,6 +104,7 @@ class Scheduler final : public Policy {
   // Places of the queued tasks that read a buffer.
   std::unordered_map<BufferKey, std::set<std::uint64_t>, BufferKeyHash> wanted_;
   std::vector<std::vector<Leaving>> leaving_;  // for each device
+  std::vector<Nanos> last_ended_;              // for each device: the kernel that ended last
   std::deque<TaskKey> ready_;                  // to be granted
   std::vector<DeviceDescription> devices_;
   std::unordered_map<ClientId, double> weights_;

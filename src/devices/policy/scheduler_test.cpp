@@ -399,6 +399,41 @@ TEST_F(RunsAhead, NotWithLongOnes) {
   EXPECT_EQ(grant(), 2U);
 }
 
+// Kernels of all that is in flight run at once, so that each takes as long as all of them together:
+// the device is done with one after the other all the same.
+TEST_F(RunsAhead, ByWhatATaskKeepsTheDeviceFor) {
+  put(1, 400);
+  std::size_t in_flight = grant();
+  for (int round = 0; round < 20; ++round) {
+    const Nanos began = 1'000'000 * (round + 1);
+    Nanos ended = began;
+    for (const TaskKey key : std::exchange(granted_, {})) {
+      ended += 20'000;
+      policy_->finish({key, DeviceId(0), true, ended - began, 0, ended - began, ended});
+    }
+    in_flight = grant();
+    if (in_flight < 500U / 20) continue;
+    EXPECT_EQ(in_flight, 500U / 20);
+    return;
+  }
+  ADD_FAILURE() << "only " << in_flight << " are in flight";
+}
+
+// What ends right after another one may have run beside many others: it is not brief for that.
+TEST_F(RunsAhead, NotWithLongOnesThatEndTogether) {
+  put(2, 40);
+  EXPECT_EQ(grant(), 2U);
+  Nanos ended = 1'000'000'000;
+  for (int round = 0; round < 5; ++round) {
+    ended += 400'000;
+    for (const TaskKey key : std::exchange(granted_, {})) {
+      ended += 1'000;
+      policy_->finish({key, DeviceId(0), true, 400'000, 0, 400'000, ended});
+    }
+    EXPECT_EQ(grant(), 2U);
+  }
+}
+
 // A task that needs all of the memory, among many that need a tenth.
 Outcome large_among_small(const std::string& name, std::size_t& overtaken) {
   const auto policy = made(name, "overtakes=20");
