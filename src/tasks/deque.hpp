@@ -162,6 +162,14 @@ class Deque {
     return offered_.load(std::memory_order_relaxed) == number;
   }
 
+  // The owner. The number of the oldest element, or kNothing. That element is there for as long as
+  // top() says the same: whoever takes it moves that on, also the owner, which takes it last.
+  std::int64_t oldest() const {
+    const std::int64_t top = top_.load(std::memory_order_relaxed);
+    return top < bottom_.load(std::memory_order_relaxed) ? top : kNothing;
+  }
+  const typename Atomics::template Atomic<std::int64_t>& top() const { return top_; }
+
   // Any thread; true at some moment of the call. For others than the owner only a hint.
   bool empty() const {
     return top_.load(std::memory_order_acquire) >= bottom_.load(std::memory_order_acquire);

@@ -229,5 +229,39 @@ TEST(Deque, ThievesAndOwnerUnderLoad) {
   for (const auto& times : taken) ASSERT_EQ(times.load(), 1);
 }
 
+// Whatever else comes and goes: the number stays while the oldest element does, and no longer.
+TEST(Deque, NumbersTheOldestUntilItIsTaken) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    Deque<int> deque(2);
+    std::deque<int*> model;
+    std::array<int, 64> elements{};
+    EXPECT_EQ(deque.oldest(), kNothing);
+    int* oldest = nullptr;
+    std::int64_t number = kNothing;
+    for (int& element : elements) {
+      if (random() % 2 == 0) {
+        deque.push(&element);
+        model.push_back(&element);
+      } else if (random() % 2 == 0) {
+        int* const popped = deque.pop();
+        EXPECT_EQ(popped, model.empty() ? nullptr : model.back());
+        if (!model.empty()) model.pop_back();
+      } else {
+        int* const stolen = deque.steal();
+        EXPECT_EQ(stolen, model.empty() ? nullptr : model.front());
+        if (!model.empty()) model.pop_front();
+      }
+      if (oldest != nullptr) {
+        const bool there = !model.empty() && model.front() == oldest;
+        ASSERT_EQ(deque.top().load() == number, there);
+      }
+      oldest = model.empty() ? nullptr : model.front();
+      number = deque.oldest();
+      ASSERT_EQ(number == kNothing, model.empty());
+    }
+  }
+}
+
 }  // namespace
 }  // namespace amasia::tasks

@@ -12,6 +12,7 @@ namespace {
 thread_local Worker* t_worker = nullptr;
 
 constexpr std::uint32_t kMostSpares = 16;
+constexpr std::int64_t kAskAgain = -1;  // no element has this number
 
 // The resume task is a member of its strand: found by its offset.
 Strand* strand_of(Task* resume) {
@@ -32,11 +33,19 @@ LoopTurn next_turn(bool may_divide) {
   if (worker.errands != nullptr) [[unlikely]]
     worker.errands->attend_between_tasks();
   const Scope* const scope = worker.current->scope;
-  if (scope->may_stop && scope->stop_requested()) return {LoopStep::kStop, 0, 0};
-  // A loop that nobody helps with is one task, however long it is.
-  if (!may_divide || !worker.deque.empty()) return {LoopStep::kRunTile, 0, 0};
-  return {LoopStep::kDivide, static_cast<std::uint16_t>(worker.id),
-          static_cast<std::uint16_t>(worker.scheduler->worker_count())};
+  const std::uint32_t& stops = worker.strand->stops;
+  LoopTurn turn{LoopStep::kRunTiles, 0, 0, &worker.deque.top(), kAskAgain, &stops, stops};
+  if (scope->may_stop && scope->stop_requested()) {
+    turn.step = LoopStep::kStop;
+  } else if (const std::int64_t oldest = worker.deque.oldest(); oldest != kNothing) {
+    // Others, who request a stop, and modules are looked at before each tile.
+    if (!scope->may_stop && worker.errands == nullptr) turn.top_seen = oldest;
+  } else if (may_divide) {  // a loop that nobody helps with is one task, however long it is
+    turn.step = LoopStep::kDivide;
+    turn.worker = static_cast<std::uint16_t>(worker.id);
+    turn.workers = static_cast<std::uint16_t>(worker.scheduler->worker_count());
+  }
+  return turn;
 }
 
 WaiterList<Task>& waiters_of(FutureState& state) noexcept {
@@ -178,6 +187,7 @@ void Scheduler::suspend(void (*act)(void* what, Strand* left), void* what) {
   Participation* const current = worker->current;
   const std::uint32_t here = worker->here;
   Strand* const self = worker->strand;
+  ++self->stops;
   self->resume.place = here;
   OpenSpan* const open = worker->open;
   if (open != nullptr) [[unlikely]]

@@ -54,7 +54,8 @@ struct Strand {
   }
   Fiber fiber;
   Task resume;
-  Strand* next = nullptr;  // among spares
+  Strand* next = nullptr;   // among spares
+  std::uint32_t stops = 0;  // how often what is on it has waited; see LoopTurn
 };
 
 // What is done for a strand right after it was left: until then it must not be resumed.

@@ -93,10 +93,21 @@ AMASIA_TASKS_API void enter_run();
 AMASIA_TASKS_API void fail(Scope* scope, std::exception_ptr error) noexcept;
 // What a loop does next. In between modules get their turn. kDivide, only where it `may_divide`:
 // the caller's worker has nothing left that others could take.
-enum class LoopStep : std::uint32_t { kRunTile, kDivide, kStop };
+enum class LoopStep : std::uint32_t { kRunTiles, kDivide, kStop };
+// The answer stays the same, and is not asked for before each tile, which may be of few
+// nanoseconds, while the oldest of what others could take lies where it lay, and the body has not
+// waited, after which the worker may be another.
 struct LoopTurn {
   LoopStep step;
   std::uint16_t worker, workers;  // where it divides: the caller's number, and how many there are
+  const std::atomic<std::int64_t>* top;  // of the worker's deque
+  std::int64_t top_seen;                 // none, where each tile is to be asked for
+  const std::uint32_t* stops;            // of the caller's stack
+  std::uint32_t stops_seen;
+
+  bool holds() const {
+    return top->load(std::memory_order_relaxed) == top_seen && *stops == stops_seen;
+  }
 };
 // In a task.
 AMASIA_TASKS_API LoopTurn next_turn(bool may_divide);
