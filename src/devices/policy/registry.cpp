@@ -33,7 +33,7 @@ struct Parts {
 struct Settings {
   LineSettings line;
   ClientTerms quota;
-  Nanos ahead = 2 * base::kMillisecond;
+  std::optional<Nanos> ahead;
 };
 
 template <typename Entries, typename Part>

@@ -41,7 +41,7 @@ void Scheduler::add_device(DeviceId device, const DeviceDescription& description
   AMASIA_CHECK(device.value == ledger_.devices(),
                "devices are added in the order of their numbers");
   DeviceTerms terms = terms_of(description);
-  terms.ahead = parts_.ahead;
+  terms.ahead = parts_.ahead.value_or(terms.ahead);
   ledger_.add_device(terms);
   estimates_.add_device(terms);
   leaving_.emplace_back();

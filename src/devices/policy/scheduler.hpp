@@ -11,6 +11,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -29,7 +30,7 @@ class Scheduler final : public Policy {
     std::unique_ptr<Chooser> chooser;
     const EvictionPolicy* eviction = nullptr;
     ClientTerms quota;  // of every client; the weight is given with the client
-    Nanos ahead = 0;    // of every device
+    std::optional<Nanos> ahead;  // of every device; none: by its class
     bool counts_tasks = false;  // the fairness reckons with numbers of tasks
     // Takes over from a chooser that breaks the rules; may be null for one of our own.
     std::unique_ptr<Chooser> reserve;

@@ -341,8 +341,12 @@ TEST(Order, PriorityWithAgeingIsTheNaiveRule) {
 // never measured is not.
 class RunsAhead : public ::testing::Test {
  protected:
-  RunsAhead() : policy_(made("", "", true)) {
+  RunsAhead() { begin(made("", "", true), DeviceClass::kCpu); }
+  void begin(std::unique_ptr<Policy> policy, DeviceClass device_class) {
+    policy_ = std::move(policy);
+    granted_.clear();
     DeviceDescription device;
+    device.device_class = device_class;
     device.queue_depth = 4;
     device.compute_units = 2;
     policy_->add_device(DeviceId(0), device);
@@ -397,6 +401,17 @@ TEST_F(RunsAhead, NotWithLongOnes) {
   put(2, 1);
   put(1, 40);
   EXPECT_EQ(grant(), 2U);
+}
+
+TEST_F(RunsAhead, OfACpuFurther) {
+  const auto in_flight = [&](DeviceClass device_class) {
+    begin(std::move(make_policy("", "")).value(), device_class);
+    put(3, 100);
+    EXPECT_EQ(grant(), 2U);
+    return turn(1'000'000);
+  };
+  EXPECT_EQ(in_flight(DeviceClass::kCpu), 8U) << "8 ms of what takes 1 ms";
+  EXPECT_EQ(in_flight(DeviceClass::kAccelerator), 2U) << "1 ms is not brief there";
 }
 
 // Kernels of all that is in flight run at once, so that each takes as long as all of them together:

@@ -23,7 +23,7 @@ struct DeviceTerms {
   // A device that has only brief tasks in flight takes more of them than its depth and its elements
   // allow, so that it need not wait for the daemon after each: until what they take together is
   // this long. Brief: known to take at most a quarter of it. 0: none.
-  Nanos ahead = 0;
+  Nanos ahead = 2 * base::kMillisecond;
   // Until copies were measured: how long one takes beyond its bytes, and bytes per second.
   Nanos copy_latency = 10 * base::kMicrosecond;
   double copy_bytes_per_s = 10e9;
@@ -33,6 +33,10 @@ struct DeviceTerms {
 // a core, which a work group keeps busy.
 inline constexpr std::uint64_t kElementsOfGpuUnit = 2048;
 
+// Kernels of all that a CPU is given run at once, as its cores are shared by the system: who comes
+// next does not wait for those ahead of it, so there may be more of them.
+inline constexpr Nanos kAheadOfCpu = 8 * base::kMillisecond;
+
 inline DeviceTerms terms_of(const DeviceDescription& device) {
   DeviceTerms out;
   out.device_class = device.device_class;
@@ -40,6 +44,7 @@ inline DeviceTerms terms_of(const DeviceDescription& device) {
   out.elements = std::max<std::uint64_t>(1, device.compute_units) * of_unit;
   if (device.memory != 0) out.memory = std::min(device.memory, kUnknownMemory);
   out.depth = std::max<std::uint32_t>(1, device.queue_depth);
+  if (device.device_class == DeviceClass::kCpu) out.ahead = kAheadOfCpu;
   // One that shares the host's memory copies nothing.
   if (device.shares_host_memory) {
     out.copy_latency = 0;
