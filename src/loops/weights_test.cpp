@@ -235,8 +235,8 @@ TEST(StaticShare, NodesMeetBetweenPages) {
       EXPECT_LE(std::max(size, shared) - std::min(size, shared), least / 32);
       const std::uint64_t seam = nodes[rank].begin;
       if (seam == 0 || seam == space.count) continue;
-      if (least >= 32 * 512) EXPECT_EQ((space.first + seam) % 512, 0u);
-      if (least >= 32 * 1024) EXPECT_EQ((space.first + seam) % 1024, 0u);
+      const std::uint64_t grain = least >= 32 * 1024 ? 1024 : least >= 32 * 512 ? 512 : 1;
+      EXPECT_EQ((space.first + seam) % grain, 0u);
     }
   }
 }
