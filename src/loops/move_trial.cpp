@@ -25,7 +25,7 @@ constexpr double kChange = 1.3;
 void MoveTrial::Sample::add(double elapsed) { values_[count_++ % values_.size()] = elapsed; }
 
 void MoveTrial::Sample::tell(double& mean, double& error) const {
-  std::array<double, std::tuple_size_v<decltype(values_)>> sorted = values_;
+  auto sorted = values_;
   const std::size_t known = std::min<std::size_t>(count_, sorted.size());
   const std::size_t kept = known - known / 8;
   std::sort(sorted.begin(), sorted.begin() + static_cast<std::ptrdiff_t>(known));

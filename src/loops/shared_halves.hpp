@@ -11,7 +11,7 @@ namespace amasia::loops {
 
 // One execution on two nodes that did half of the work each.
 inline void observe_halves(SharingModel& model, Nanos busy, Nanos stall_0, Nanos stall_1,
-                    Nanos rest = 100) {
+                           Nanos rest = 100) {
   const std::array<RegionPart, 2> parts{
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_0, .faults = 1},
       RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall_1, .faults = 1}};

@@ -2,7 +2,6 @@
 // The sharing model's part about how much of a shared region each node does.
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "loops/sharing_model.hpp"
@@ -28,7 +27,7 @@ constexpr std::uint32_t kOftenEnough = 4;
 
 double SharingModel::Recent::median_with(double latest) {
   values[count++ % values.size()] = latest;
-  std::array<double, std::tuple_size_v<decltype(values)>> sorted = values;
+  auto sorted = values;
   const auto known = static_cast<std::ptrdiff_t>(std::min<std::size_t>(count, sorted.size()));
   const auto middle = sorted.begin() + (known - 1) / 2;
   std::nth_element(sorted.begin(), middle, sorted.begin() + known);
