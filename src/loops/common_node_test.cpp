@@ -229,8 +229,12 @@ TEST(CommonNode, TriesANodeThatIsNotKnownToBeFasterOnceThatCostsLittle) {
   const double time = time_apart(program, common);
   EXPECT_GT(time, 15 * cost_of(program));
   EXPECT_EQ(common.state(), CommonNode::State::kTrial);
-  for (int i = 0; i < 3000; ++i) program.round();
-  EXPECT_EQ(common.state(), CommonNode::State::kApart);
+  int apart = 0;
+  for (int i = 0; i < 3000; ++i) {
+    program.round();
+    if (common.state() == CommonNode::State::kApart) ++apart;
+  }
+  EXPECT_GT(apart, 2900);
 }
 
 TEST(CommonNode, TriesANodeThatIsKnownToBeFasterAsSoonAsItMissesIt) {

@@ -11,7 +11,8 @@ namespace {
 // serial code takes back from it is not known. Less, where it has kept its promise before.
 constexpr double kWorthMoving = 0.9, kWorthMovingAgain = 0.97;
 // Much more, of a node that is not known to be faster: the promise rests on one execution or two,
-// in which the origin may have been disturbed.
+// in which the origin may have been disturbed, and has served pages; so what it takes alone has to
+// have been measured.
 constexpr double kWorthMovingUnknown = 0.5, kFaster = 1.1;
 // It goes back for more than noise.
 constexpr double kTolerance = 1.03;
@@ -74,7 +75,8 @@ bool SharingModel::move_elsewhere() {
     const double time = known ? findings_.elsewhere : alone + rest;
     const double worth = known ? kWorthMovingAgain : kWorthMoving;
     if (alone <= 0 || time >= std::min(least, worth * best)) continue;
-    if (!known && !is_known_faster(i) && time >= kWorthMovingUnknown * best) continue;
+    const bool is_tried = findings_.tried_alone && time < kWorthMovingUnknown * best;
+    if (!known && !is_known_faster(i) && !is_tried) continue;
     least = time;
     chosen = i;
   }

@@ -13,10 +13,6 @@ namespace {
 // come to stay are seldom that dear. Unless the loss is small: then it is cheap to be sure.
 constexpr double kBeyondHope = 6;
 constexpr double kSmallLoss = 200 * base::kMicrosecond;
-// Of what differs by less, the model cannot tell which is better: it is tried.
-constexpr double kClearGain = 0.9, kClearLoss = 1.3;
-// A trial decides if executions are alike, so that one can be held against another.
-constexpr double kAlike = 0.2;
 // What is less dear than this is noise.
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
@@ -25,7 +21,8 @@ constexpr double kLeastLoss = 1;
 constexpr double kMostLoss = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
-constexpr std::uint32_t kTrialRuns = 2, kMostTrialRuns = 5;
+// What waiting for pages adds to a node's computing (sharing_trial.cpp), of the wait, at most.
+constexpr double kMostServing = 3;
 // Data still come while each execution takes that much less than the one before.
 constexpr double kSettling = 1.5;
 constexpr std::uint32_t kMostWarmRuns = 4;
@@ -43,6 +40,7 @@ double mix(double old, double now) {
 struct SharingModel::Judgement {
   double alone = 0;  // 0: the origin did nothing, so it cannot be said
   double alone_by_all = 0;
+  double alone_at_least = 0;  // however much of the computing there was for waiting only
   double elapsed = 0, rest = 0, stall = 0;
   double balanced = 0;   // with all nodes' times equal
   double computing = 0;  // the same if there were no stall, and without the rest
@@ -97,12 +95,17 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
   Judgement now;
   now.elapsed = static_cast<double>(elapsed);
   double rates = 0, busy_rates = 0, longest = 0, work = 0;
+  const auto least_busy = [](const RegionPart& node) {
+    return std::max(0.0, static_cast<double>(node.busy) -
+                             kMostServing * static_cast<double>(node.stall));
+  };
   for (const RegionPart& node : nodes) {
     if (node.threads == 0) continue;
     longest = std::max(longest, node.time());
     const auto i = static_cast<std::size_t>(&node - nodes.data());
     const double speed = single_[i].throughput / single_[0].throughput;
     now.alone_by_all += static_cast<double>(node.busy) * speed;
+    now.alone_at_least += least_busy(node) * speed;
     now.stall = std::max(now.stall, static_cast<double>(node.stall));
     if (node.work > 0 && node.time() > 0) {
       rates += node.work / node.time();
@@ -111,7 +114,10 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
     }
   }
   if (busy_rates > 0) now.computing = work / busy_rates;
-  if (nodes[0].work > 0) now.alone = static_cast<double>(nodes[0].busy) / nodes[0].work;
+  if (nodes[0].work > 0) {
+    now.alone = static_cast<double>(nodes[0].busy) / nodes[0].work;
+    now.alone_at_least = std::min(now.alone_at_least, least_busy(nodes[0]) / nodes[0].work);
+  }
   now.rest = std::max(0.0, now.elapsed - longest);
   now.balanced = rates > 0 ? work / rates + now.rest : now.elapsed;
   now.balanced = std::min(now.balanced, now.elapsed);
@@ -171,6 +177,8 @@ void SharingModel::enter(Phase phase) {
   phase_ = phase;
   runs_in_phase_ = 0;
   lost_ = lost_as_seen_ = 0;
+  trial_time_ = longest_trial_ = doubt_ = doubted_ = 0;
+  trial_runs_ = 0;
 }
 
 void SharingModel::go_alone() {
@@ -214,29 +222,6 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   }
   if (findings_.shared > kClearLoss * most) return go_alone();
   enter(Phase::kTrial);
-}
-
-// In the first one the data come back. A long one may have been disturbed, or stood still for all:
-// under a quota of CPU time one out of a few does.
-void SharingModel::observe_trial(double time) {
-  if (runs_in_phase_ < kTrialRuns) return;
-  const bool first = runs_in_phase_ == kTrialRuns;
-  trial_time_ = first ? time : trial_time_ + time;
-  const bool settled = first ? time <= kClearLoss * predicted_ : runs_in_phase_ == kMostTrialRuns;
-  if (settled) decide_after_trial(trial_time_ / (runs_in_phase_ - kTrialRuns + 1));
-}
-
-void SharingModel::decide_after_trial(double measured) {
-  if (spread_ < kAlike && predicted_ > 0) {
-    measured_by_predicted_ = measured / predicted_;
-    findings_.alone = measured;
-    findings_.tried_alone = true;
-  }
-  if (findings_.shared < findings_.alone) {
-    patience_ = 1;
-    return enter(Phase::kShared);
-  }
-  go_alone();
 }
 
 void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed) {
@@ -285,6 +270,9 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       const bool lost = has_lost(took - kTolerance * findings_.alone,
                                  seen + findings_.charged - kTolerance * own, findings_.alone);
       if (findings_.alone > 0 && lost && !move_elsewhere()) go_alone();
+      if (phase_ == Phase::kShared && is_doubtful(now.elapsed, now.stall, now.alone_at_least)) {
+        return doubt();
+      }
     }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
@@ -303,7 +291,9 @@ bool SharingModel::has_lost(double expected, double seen, double otherwise) {
 void SharingModel::observe_alone(Nanos elapsed, Nanos stall) {
   const auto time = static_cast<double>(elapsed);
   ++runs_in_phase_;
-  if (phase_ == Phase::kTrial) return observe_trial(static_cast<double>(elapsed - stall));
+  if (phase_ == Phase::kTrial) {
+    return observe_trial(time - static_cast<double>(stall), static_cast<double>(stall));
+  }
   if (phase_ != Phase::kAlone) return;  // it stayed for another reason
   if (rule_ == Rule::kThreshold) return;  // whose decisions are for good
   spent_alone_ += time;
@@ -316,12 +306,14 @@ void SharingModel::start_over() {
   findings_of_ = 0;
   measured_by_predicted_ = 1;
   findings_.tried_alone = false;
+  most_doubt_ = kRunsInDoubt;
   for (std::size_t i = 0; i < node_count_; ++i) {
     if (rates_[i] > 0) powers_[i] = rates_[i];
   }
   ++version_;
   window_ = {};
   recent_ = {};
+  recent_elapsed_ = {};
   variation_ = {};
   ++beginnings_;
   enter(Phase::kCold);

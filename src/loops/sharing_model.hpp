@@ -24,9 +24,10 @@
 //   kCold       never shared                  kWarm; kElsewhere or kAlone if it was beyond hope
 //   kWarm       shared once                   kElsewhere, kShared, kTrial or kAlone, by the second
 //                                             execution, or a later one while data still come
-//   kTrial      runs alone twice: the model   kShared or kAlone, by what the second of them took,
-//               saw no clear difference       or three more as well if that was long
-//   kShared     shared as long as it pays     kElsewhere, kAlone
+//   kTrial      runs alone: the model saw     kShared or kAlone, by what the first one took that
+//               no clear difference, or       did not wait for pages; by all up to the fifth where
+//               nodes wait for pages a lot    it was long, or executions are unlike
+//   kShared     shared as long as it pays     kElsewhere, kAlone; kTrial, seldom
 //   kAlone      on the origin                 kCold, now and then, as far as the loss is affordable
 //   kElsewhere  on one other node, as long    kShared or kAlone, whichever was better than it turns
 //               as that is better, or with    out to be; kCold as above
@@ -150,6 +151,9 @@ class SharingModel {
  private:
   // Trying again may cost this part of the time.
   static constexpr double kBudget = 0.01;
+  static constexpr std::uint32_t kRunsInDoubt = 4;
+  // Of what differs by less, the model cannot tell which is better: it is tried.
+  static constexpr double kClearGain = 0.9, kClearLoss = 1.3;
   struct Judgement;
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void forget_late_fork(Judgement& now);
@@ -157,10 +161,12 @@ class SharingModel {
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
-  void observe_trial(double time);
+  void observe_trial(double time, double stall);
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
+  bool is_doubtful(double elapsed, double stall, double alone_at_least);
+  void doubt();
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
   bool is_move_open(double elapsed);
@@ -201,14 +207,15 @@ class SharingModel {
     double time_of(std::size_t node) const;
   };
   Window window_;
-  // A node's time per work in the last executions that counted. Their median is blind to some in a
-  // row that were disturbed, as by another program, and sees a change that lasts.
+  // A node's time per work in the last executions that counted, or what they took. The median is
+  // blind to some in a row that were disturbed, as by another program; it sees what lasts.
   struct Recent {
     std::array<double, 7> values{};
     std::uint32_t count = 0;  // ever
     double median_with(double latest);
   };
   std::array<Recent, base::kMaxNodes> recent_{};
+  Recent recent_elapsed_;
   MoveTrial move_trial_;
   std::uint32_t trial_of_ = 0;  // the version of the powers
   std::array<double, base::kMaxNodes> powers_before_move_{};
@@ -231,7 +238,12 @@ class SharingModel {
   double tried_ = 0;           // what these executions took, one cold and at most one warm
   double first_stall_ = 0;     // of the cold one, in which all data came that were needed
   double spent_alone_ = 0;     // since then
-  double trial_time_ = 0;      // of the trial's executions from the second one on
+  double trial_time_ = 0, longest_trial_ = 0;  // of the trial's executions that count
+  std::uint32_t trial_runs_ = 0;               // so many
+  // Of the predicted time alone, as executions in this phase wait; and what is too much.
+  double doubt_ = 0, most_doubt_ = kRunsInDoubt;
+  double usual_ = 0;    // what late shared executions took, their median
+  double doubted_ = 0;  // the same before this trial, if it was doubt that led to it
   double patience_ = 1;        // doubled by every try in vain
   bool tried_before_ = false;
   // About single nodes: what each would take alone, what is known of its cores, what was counted.

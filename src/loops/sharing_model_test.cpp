@@ -25,6 +25,7 @@ struct Region {
   double settled_stall = 0;    // in each execution, for all of the work on one node
   double rest = 0;             // fork and join, for each further node
   double noise = 0;
+  double serving = 0;       // what a node computes longer, of what it waits: it serves others, too
   double serial_stall = 0;  // after each execution: serial code wants what another node has
   std::mt19937_64 random{1};
 
@@ -35,6 +36,7 @@ struct Region {
     return value * (1 + noise * std::uniform_real_distribution<>(-1, 1)(random));
   }
   double alone() const { return 1 / speeds[0]; }
+  double waiting() const { return (1 + serving) * settled_stall; }
   double elsewhere() const {
     double least = 1e300;
     for (std::size_t i = 1; i < speeds.size(); ++i) least = std::min(least, 1 / speeds[i]);
@@ -45,7 +47,7 @@ struct Region {
     for (const double power : powers) sum += power;
     for (std::size_t i = 0; i < speeds.size(); ++i) {
       if (powers[i] <= 0) continue;
-      longest = std::max(longest, powers[i] / sum * (1 / speeds[i] + settled_stall));
+      longest = std::max(longest, powers[i] / sum * (1 / speeds[i] + waiting()));
       nodes += 1;
     }
     return longest + rest * (nodes - 1);
@@ -56,7 +58,7 @@ struct Region {
     std::iota(order.begin(), order.end(), 1);
     std::ranges::sort(order, std::greater{}, [this](std::size_t i) { return speeds[i]; });
     std::vector<double> rates(speeds.size(), 0);
-    const auto rate = [this](std::size_t i) { return 1 / (1 / speeds[i] + settled_stall); };
+    const auto rate = [this](std::size_t i) { return 1 / (1 / speeds[i] + waiting()); };
     rates[0] = rate(0);
     double best = alone();
     for (const std::size_t next : order) {
@@ -102,6 +104,7 @@ struct Region {
       sample.stall = static_cast<Nanos>(sample.work * settled_stall);
       const bool comes = data_at != kEverywhere && data_at != static_cast<int>(i);
       if (comes) sample.stall += static_cast<Nanos>(cold_stall);
+      sample.busy += static_cast<Nanos>(serving * static_cast<double>(sample.stall));
       elapsed = std::max(elapsed, static_cast<double>(sample.busy + sample.stall));
     }
     elapsed += rest * (nodes - 1);
@@ -185,6 +188,30 @@ TEST(SharingModel, FindsOutLaterThatDearDataStay) {
   EXPECT_EQ(model.phase(), Phase::kShared);
 }
 
+// A node with one core serves others' page faults on it, and finds its caches cold: by what it
+// computes meanwhile it would take four times as long alone.
+TEST(SharingModel, WaitingThatMakesComputingLongHidesNothing) {
+  Region region{.speeds = {1e-6, 1e-6}, .settled_stall = 2e6, .serving = 1.5};
+  SharingModel model(region.speeds);
+  double total = 0;
+  constexpr int kRuns = 200;
+  for (int run = 0; run < kRuns; ++run) total += region.run(model);
+  EXPECT_EQ(model.phase(), Phase::kAlone);
+  EXPECT_LT(total, 1.15 * region.alone() * kRuns);
+}
+
+// One that waits a lot, and is worth it nevertheless, is tried alone now and then.
+TEST(SharingModel, StaysSharedThoughItWaitsALot) {
+  Region region{.speeds = {1e-6, 1e-6, 1e-6, 1e-6}, .cold_stall = 0.5e6, .settled_stall = 0.8e6};
+  SharingModel model(region.speeds);
+  double total = 0;
+  constexpr int kRuns = 300;
+  for (int run = 0; run < kRuns; ++run) total += region.run(model);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_TRUE(model.findings().tried_alone);
+  EXPECT_LT(total, 1.1 * region.ideal() * kRuns);
+}
+
 TEST(SharingModel, TriesWhatItCannotTell) {
   Region region{{1 / kMs, 1 / kMs}, 0.2 * kMs, 0.9 * kMs, 0.03 * kMs};
   SharingModel model = model_of(region);
@@ -232,11 +259,17 @@ TEST(SharingModel, StaysSharedWhereOthersDisturbItForAWhile) {
   Region region{{1 / kMs, 1 / kMs}, 2 * kMs, 0.6 * kMs, 0.05 * kMs};
   SharingModel model = model_of(region);
   for (int i = 0; i < 10; ++i) region.run(model);
+  int shared = 0;
   for (int i = 0; i < 1000; ++i) {
-    ASSERT_EQ(model.phase(), Phase::kShared) << "execution " << i;
+    // It waits a third of the time, so what it takes alone is tried.
+    ASSERT_TRUE(model.phase() == Phase::kShared || model.phase() == Phase::kTrial)
+        << "execution " << i;
+    if (model.shares()) ++shared;
     region.settled_stall = i % 25 < 3 ? 2 * kMs : 0.6 * kMs;
     region.run(model);
   }
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_GT(shared, 990);
 }
 
 TEST(SharingModel, ByThresholdFaultsDecide) {
@@ -401,8 +434,13 @@ TEST(SharingModel, CountersStandInForAMeasurementThatIsMissing) {
 }
 
 // Over many executions the choice costs little against the best one, whatever the region.
-TEST(SharingModel, IsCloseToTheBestOnRandomMachines) {
-  double worst = 0, sum = 0;
+struct Distance {
+  double mean = 0, worst = 0;
+};
+
+// Of the time that the best takes, over many machines; `serving` as in Region.
+Distance distance_on_random_machines(double serving) {
+  Distance found;
   constexpr int kCases = 300, kRuns = 600;
   for (int seed = 1; seed <= kCases; ++seed) {
     std::mt19937_64 random(static_cast<std::uint64_t>(seed));
@@ -418,21 +456,34 @@ TEST(SharingModel, IsCloseToTheBestOnRandomMachines) {
     region.settled_stall = time * std::exp(uniform(-6, 3));
     region.rest = 10 * base::kMicrosecond;
     region.noise = 0.02;
+    region.serving = serving;
     region.random.seed(static_cast<std::uint64_t>(seed));
     SharingModel model = model_of(region);
     double total = 0;
     for (int i = 0; i < kRuns; ++i) total += region.run(model);
     const double ratio = total / (region.ideal() * kRuns);
-    worst = std::max(worst, ratio);
-    sum += ratio;
-    ASSERT_LT(ratio, 1.25) << "seed " << seed << " phase " << name_of(model.phase());
+    found.worst = std::max(found.worst, ratio);
+    found.mean += ratio / kCases;
   }
-  // Deterministic; pinned a little above what was seen.
-  RecordProperty("mean", std::to_string(sum / kCases));
-  EXPECT_LT(sum / kCases, 1.04);
-  std::printf("distance to the best: mean %.4f, worst %.4f\n", sum / kCases, worst);
+  std::printf("distance to the best, where waiting lengthens computing by %.1f of it: mean %.4f, "
+              "worst %.4f\n", serving, found.mean, found.worst);
+  return found;
 }
 
+// Deterministic; pinned a little above what was seen.
+TEST(SharingModel, IsCloseToTheBestOnRandomMachines) {
+  const Distance distance = distance_on_random_machines(0);
+  EXPECT_LT(distance.mean, 1.03);
+  EXPECT_LT(distance.worst, 1.25);
+}
+
+TEST(SharingModel, IsCloseToTheBestWhereWaitingMakesComputingLong) {
+  for (const double serving : {0.7, 1.5, 3.0}) {
+    const Distance distance = distance_on_random_machines(serving);
+    EXPECT_LT(distance.mean, 1.045) << serving;
+    EXPECT_LT(distance.worst, 1.5) << serving;
+  }
+}
 
 // The same where the origin is not the fastest node and serial code may want the data back.
 TEST(SharingModel, IsCloseToTheBestNodeOnRandomMachines) {
@@ -463,7 +514,7 @@ TEST(SharingModel, IsCloseToTheBestNodeOnRandomMachines) {
     ASSERT_LT(ratio, 1.5) << "seed " << seed << " phase " << name_of(model.phase());
   }
   // Deterministic; pinned a little above what was seen.
-  EXPECT_LT(sum / kCases, 1.025);
+  EXPECT_LT(sum / kCases, 1.03);
   EXPECT_GT(staying / kCases, 1.05) << "there was something to gain";
   std::printf("distance to the best: mean %.4f, worst %.4f; of one that never moves: mean %.4f\n",
               sum / kCases, worst, staying / kCases);
@@ -571,7 +622,7 @@ TEST(SharingModel, ALightPartOfTheOriginIsNotTheWholesHalf) {
 TEST(SharingModel, WhatOthersTookIsNotHeldAgainstStaying) {
   SharingModel model(std::vector<double>{1, 1});
   observe_until_trial(model);
-  for (int i = 0; i < 2; ++i) model.observe_alone(5'800'000, 4'000'000);
+  for (int i = 0; i < 5 && !model.shares(); ++i) model.observe_alone(5'800'000, 4'000'000);
   EXPECT_EQ(model.phase(), Phase::kAlone);
 }
 
@@ -629,13 +680,17 @@ TEST(SharingModel, OneLongExecutionIsNoReasonToGo) {
   for (int before = 2; before < 40; ++before) {
     Region region{{1 / (4 * kMs), 1 / (4.4 * kMs)}, 2 * kMs, 0.5 * kMs, 0.1 * kMs};
     SharingModel model = model_of(region);
+    int tried = 0;
     for (int run = 0; run < 100; ++run) {
-      ASSERT_TRUE(model.shares()) << "execution " << run << ", disturbed in " << before;
+      if (model.phase() == Phase::kTrial) ++tried;  // as it waits for a ninth of the time
+      ASSERT_TRUE(model.shares() || model.phase() == Phase::kTrial)
+          << "execution " << run << ", disturbed in " << before;
       const double usual = region.settled_stall;
       if (run == before) region.settled_stall = 60 * kMs;
       region.run(model);
       region.settled_stall = usual;
     }
+    EXPECT_LE(tried, 3) << "disturbed in " << before;
   }
 }
 

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The sharing model's part about trying what a region takes alone, where predictions do not tell.
+#include <algorithm>
+
+#include "loops/sharing_model.hpp"
+
+namespace amasia::loops {
+namespace {
+
+// A trial decides if executions are alike, so that one can be held against another.
+constexpr double kAlike = 0.2;
+constexpr std::uint32_t kTrialRuns = 2, kMostTrialRuns = 5;
+// Nodes that wait for pages also serve each other's, and compute with cold caches: what that adds
+// to their computing nobody tells apart. So the time alone is tried, the sooner the more they wait:
+// after four executions that wait for a quarter of their time, 100 that wait for a twentieth. And
+// again after so many times as many each time, as what was found may no longer hold.
+constexpr double kDoubtfulStall = 0.25;
+constexpr double kPatience = 8, kPatienceIfClear = 100, kMostPatience = 1e6;
+// An execution alone that waits for pages so much of its time still has data come.
+constexpr double kComing = 0.1;
+
+}  // namespace
+
+// Whether it is time to try what it takes alone.
+bool SharingModel::is_doubtful(double elapsed, double stall, double alone_at_least) {
+  if (window_.settling > 0) return false;
+  usual_ = recent_elapsed_.median_with(elapsed);
+  if (alone_at_least > findings_.shared) return false;
+  const double part = stall / std::max(1.0, elapsed) / kDoubtfulStall;
+  doubt_ += std::min(part * part, 1.0);
+  return doubt_ >= most_doubt_;
+}
+
+// What it takes alone is held against what it usually took: one disturbed execution is in what is
+// expected for a while.
+void SharingModel::doubt() {
+  const double usual = std::min(findings_.shared, usual_ + findings_.charged);
+  enter(Phase::kTrial);
+  doubted_ = usual;
+}
+
+// In the first one the data come back, and in later ones as long as the origin waits for pages. A
+// long one may have been disturbed, or stood still for all: under a quota of CPU time one out of a
+// few does.
+void SharingModel::observe_trial(double time, double stall) {
+  const bool is_last = runs_in_phase_ == kMostTrialRuns;
+  const bool comes = runs_in_phase_ < kTrialRuns || stall > kComing * time;
+  if (comes && !(is_last && trial_runs_ == 0)) {
+    if (is_last) decide_after_trial(trial_time_ / trial_runs_);
+    return;
+  }
+  trial_time_ += time;
+  longest_trial_ = std::max(longest_trial_, time);
+  ++trial_runs_;
+  const bool is_short = trial_runs_ == 1 && spread_ < kAlike && time <= kClearLoss * predicted_;
+  if (is_short || is_last) decide_after_trial(trial_time_ / trial_runs_);
+}
+
+void SharingModel::decide_after_trial(double measured) {
+  // Where executions are unlike only what holds for each of those that were tried is clear.
+  const bool alike = spread_ < kAlike;
+  const double took = alike ? measured : longest_trial_;
+  if (predicted_ > 0 && (alike || took < findings_.alone)) {
+    measured_by_predicted_ = took / predicted_;
+    findings_.alone = took;
+  }
+  findings_.tried_alone = true;
+  const double shared = doubted_ > 0 ? doubted_ : findings_.shared;
+  if (shared < findings_.alone) {
+    const bool is_clear = shared < kClearGain * findings_.alone;
+    if (doubted_ > 0) most_doubt_ *= is_clear ? kPatienceIfClear : kPatience;
+    most_doubt_ = std::min(most_doubt_, kMostPatience);
+    patience_ = 1;
+    window_.settling = kTrialRuns;  // the data come back
+    return enter(Phase::kShared);
+  }
+  // By what it takes alone trying has cost more than was thought.
+  const double tries = kRunsInDoubt * shared + tried_;
+  cost_of_trying_ = std::max(cost_of_trying_, tries - (kRunsInDoubt + 2) * findings_.alone);
+  if (!move_elsewhere()) go_alone();
+}
+
+}  // namespace amasia::loops
