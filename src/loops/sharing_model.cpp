@@ -270,9 +270,9 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       const bool lost = has_lost(took - kTolerance * findings_.alone,
                                  seen + findings_.charged - kTolerance * own, findings_.alone);
       if (findings_.alone > 0 && lost && !move_elsewhere()) go_alone();
-      if (phase_ == Phase::kShared && is_doubtful(now.elapsed, now.stall, now.alone_at_least)) {
-        return doubt();
-      }
+      if (phase_ != Phase::kShared) return;
+      note_waiting(now.elapsed, now.stall, now.alone_at_least);
+      if (is_doubtful()) return doubt();
     }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);

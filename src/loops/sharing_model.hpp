@@ -165,7 +165,8 @@ class SharingModel {
   void decide_after_trial(double measured);
   void enter(Phase phase);
   void go_alone();
-  bool is_doubtful(double elapsed, double stall, double alone_at_least);
+  void note_waiting(double elapsed, double stall, double alone_at_least);
+  bool is_doubtful() const { return doubt_ >= most_doubt_; }
   void doubt();
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);

@@ -433,7 +433,6 @@ TEST(SharingModel, CountersStandInForAMeasurementThatIsMissing) {
   }
 }
 
-// Over many executions the choice costs little against the best one, whatever the region.
 struct Distance {
   double mean = 0, worst = 0;
 };
@@ -470,6 +469,7 @@ Distance distance_on_random_machines(double serving) {
   return found;
 }
 
+// Over many executions the choice costs little against the best one, whatever the region.
 // Deterministic; pinned a little above what was seen.
 TEST(SharingModel, IsCloseToTheBestOnRandomMachines) {
   const Distance distance = distance_on_random_machines(0);

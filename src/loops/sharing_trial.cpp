@@ -21,14 +21,12 @@ constexpr double kComing = 0.1;
 
 }  // namespace
 
-// Whether it is time to try what it takes alone.
-bool SharingModel::is_doubtful(double elapsed, double stall, double alone_at_least) {
-  if (window_.settling > 0) return false;
+void SharingModel::note_waiting(double elapsed, double stall, double alone_at_least) {
+  if (window_.settling > 0) return;
   usual_ = recent_elapsed_.median_with(elapsed);
-  if (alone_at_least > findings_.shared) return false;
+  if (alone_at_least > findings_.shared) return;
   const double part = stall / std::max(1.0, elapsed) / kDoubtfulStall;
   doubt_ += std::min(part * part, 1.0);
-  return doubt_ >= most_doubt_;
 }
 
 // What it takes alone is held against what it usually took: one disturbed execution is in what is
@@ -44,16 +42,15 @@ void SharingModel::doubt() {
 // few does.
 void SharingModel::observe_trial(double time, double stall) {
   const bool is_last = runs_in_phase_ == kMostTrialRuns;
-  const bool comes = runs_in_phase_ < kTrialRuns || stall > kComing * time;
-  if (comes && !(is_last && trial_runs_ == 0)) {
-    if (is_last) decide_after_trial(trial_time_ / trial_runs_);
-    return;
+  const bool counts = runs_in_phase_ >= kTrialRuns && stall <= kComing * time;
+  if (counts || (is_last && trial_runs_ == 0)) {
+    trial_time_ += time;
+    longest_trial_ = std::max(longest_trial_, time);
+    ++trial_runs_;
   }
-  trial_time_ += time;
-  longest_trial_ = std::max(longest_trial_, time);
-  ++trial_runs_;
-  const bool is_short = trial_runs_ == 1 && spread_ < kAlike && time <= kClearLoss * predicted_;
-  if (is_short || is_last) decide_after_trial(trial_time_ / trial_runs_);
+  const bool is_first = counts && trial_runs_ == 1;
+  const bool tells = is_first && spread_ < kAlike && time <= kClearLoss * predicted_;
+  if (tells || is_last) decide_after_trial(trial_time_ / trial_runs_);
 }
 
 void SharingModel::decide_after_trial(double measured) {
