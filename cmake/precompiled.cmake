@@ -32,7 +32,7 @@ endif()
 function(amasia_read_headers target from)
   if(AMASIA_PRECOMPILED_HEADERS)
     target_precompile_headers(${target} REUSE_FROM ${from})
-    # gcc 12 no longer sees that it warns of code of the standard library, wrongly (its bug 105329); clang warns, too.
+    # With them gcc 12 warns, wrongly, of what std::string does inside (its bug 105329). clang has that warning, too.
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess -Wno-array-bounds>)
   endif()
 endfunction()

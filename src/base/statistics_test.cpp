@@ -141,7 +141,7 @@ std::size_t columns_of(std::string_view line) {
 TEST(Statistics, TableStaysWithin120Columns) {
   JobStatistics job = sample();
   RegionStatistics& region = job.regions[0];
-  region.site = std::string(300, 's') + ":12 main";
+  region.site = std::string(300, 's').append(":12 main");
   region.runs = region.faults = 1234567;
   region.nodes = 64;
   region.per_node.clear();

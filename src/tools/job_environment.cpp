@@ -72,7 +72,7 @@ std::vector<std::string> job_environment(const char* const* environment,
   out.push_back("LD_PRELOAD=" + preload_list(preload, job.library));
   out.push_back("LD_BIND_NOW=1");
   for (const auto& [name, value] : base::to_environment(options)) out.push_back(name + "=" + value);
-  out.push_back(std::string(launch::kLauncherVariable) + "=" + job.launcher);
+  out.push_back(fmt::format("{}={}", launch::kLauncherVariable, job.launcher));
   return out;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/pmix_source.hpp"
 
+#include <fmt/format.h>
+
 #include <future>
 #include <string>
 #include <thread>
@@ -60,7 +62,7 @@ class PmixSource final : public JobSource {
     if (!bytes.ok()) return bytes.error();
     auto image = unpack_image(bytes.value());
     if (image.ok() && image.value()) {
-      const std::string prefix = std::string(launch::kLauncherVariable) + "=";
+      const std::string prefix = fmt::format("{}=", launch::kLauncherVariable);
       for (std::string& entry : image.value()->environment) {
         if (entry.starts_with(prefix)) entry = prefix + name_;
       }
