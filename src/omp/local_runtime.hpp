@@ -38,6 +38,10 @@ class LocalRuntime {
   virtual bool available() const = 0;
   // Of the calling thread; no frame is set.
   virtual Icvs icvs() = 0;
+  // One of them: each is a call into the next runtime, and a region of microseconds feels six.
+  virtual std::int32_t max_active_levels() = 0;
+  virtual std::uint32_t nested_threads() = 0;
+  virtual bool dynamic() = 0;
   virtual void set_icvs(const Icvs& icvs) = 0;
   // omp_set_num_threads of the next runtime.
   virtual void set_threads(std::uint32_t threads) = 0;

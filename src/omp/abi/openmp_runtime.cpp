@@ -38,6 +38,14 @@ Icvs OpenMpRuntime::icvs() {
   return icvs;
 }
 
+std::int32_t OpenMpRuntime::max_active_levels() { return real_get_levels(); }
+
+std::uint32_t OpenMpRuntime::nested_threads() {
+  return static_cast<std::uint32_t>(real_max_threads());
+}
+
+bool OpenMpRuntime::dynamic() { return real_get_dynamic() != 0; }
+
 void OpenMpRuntime::set_icvs(const Icvs& icvs) {
   real_set_schedule(icvs.schedule_kind, icvs.schedule_chunk);
   real_set_levels(icvs.max_active_levels);

@@ -9,6 +9,9 @@ namespace amasia::omp {
 class OpenMpRuntime : public LocalRuntime {
  public:
   Icvs icvs() final;
+  std::int32_t max_active_levels() final;
+  std::uint32_t nested_threads() final;
+  bool dynamic() final;
   void set_icvs(const Icvs& icvs) final;
   void set_affinity_format(const std::string& format) final;
   void show_affinity() final;

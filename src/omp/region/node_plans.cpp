@@ -40,9 +40,7 @@ void Node::adopt_thread(Abi abi) {
 
 std::uint32_t Node::threads_of(const RegionRequest& request) {
   LocalRuntime& local = runtime(request.abi);
-  const std::uint32_t wanted = request.threads != 0
-                                   ? request.threads
-                                   : static_cast<std::uint32_t>(local.icvs().nested_threads);
+  const std::uint32_t wanted = request.threads != 0 ? request.threads : local.nested_threads();
   return std::clamp<std::uint32_t>(wanted, 1, std::max<std::uint32_t>(1, local.thread_limit()));
 }
 
@@ -58,7 +56,7 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
     return SingleReason::kAfterCopyin;
   }
   LocalRuntime& local = runtime(request.abi);
-  if (local.icvs().max_active_levels < 1) return SingleReason::kOneThread;
+  if (local.max_active_levels() < 1) return SingleReason::kOneThread;
   if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
   if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;
   // The words stand on the forking thread's stack or in its argument area.
@@ -103,7 +101,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     // nested region for the first active level.
     const ThreadFrame* const outer = outer_frame();
     if (outer != nullptr && outer->team->local_size() == 1 &&
-        static_cast<std::int64_t>(local.active_level()) + 1 >= local.icvs().max_active_levels) {
+        static_cast<std::int64_t>(local.active_level()) + 1 >= local.max_active_levels()) {
       plan.threads = 1;
     }
     return plan;

@@ -25,6 +25,11 @@ class ThreadRuntime final : public LocalRuntime {
   Abi abi() const override { return Abi::kKmpc; }
   bool available() const override { return true; }
   Icvs icvs() override { return icvs_; }
+  std::int32_t max_active_levels() override { return icvs_.max_active_levels; }
+  std::uint32_t nested_threads() override {
+    return static_cast<std::uint32_t>(icvs_.nested_threads);
+  }
+  bool dynamic() override { return icvs_.dynamic != 0; }
   void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
   void set_affinity_format(const std::string& format) override { format_ = format; }
   const std::string& affinity_format() const { return format_; }

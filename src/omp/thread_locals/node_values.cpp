@@ -39,7 +39,7 @@ void Node::bring_values_home(const RegionRequest& request, std::uint32_t threads
                              RegionPlan& plan) {
   if (threads < 2 || !owns_values()) return;
   plan.keeps_values = true;
-  const bool at_most = runtime(request.abi).icvs().dynamic != 0;
+  const bool at_most = runtime(request.abi).dynamic();
   // Acquire and release, as in plan_region. While another initial thread's region runs, the other
   // nodes cannot answer: what they have is not found again by this region's threads.
   if (region_busy_.exchange(true, std::memory_order_acq_rel)) {
