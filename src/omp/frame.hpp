@@ -115,6 +115,8 @@ struct ThreadContext {
   // A stack outside managed memory on which this thread may run while it is on a managed one;
   // nullptr: the thread is on such a stack now. See native.hpp.
   void* native_stack = nullptr;
+  // In a region of this node whose team is one thread, as far as that is known.
+  bool team_of_one = false;
   // The next runtime is forking for this thread. It makes a team of one by entry points that are
   // ours, too.
   bool in_fork = false;
@@ -147,12 +149,15 @@ inline const ThreadFrame* outer_frame() {
 }
 
 // Puts a thread into a region of this node only; for the wrapper of each fork passed down. `node`:
-// as the forking thread has it in its context; `outer`: its outer_frame().
-inline void enter_local_team(Node* emulated_node, const ThreadFrame* outer) {
+// as the forking thread has it in its context; `outer`: its outer_frame(). `team_of_one`: whether
+// the next runtime was asked for one thread.
+inline void enter_local_team(Node* emulated_node, const ThreadFrame* outer,
+                             bool team_of_one = false) {
   ThreadContext& context = thread_context;
   context.frame = nullptr;
   context.hidden = nullptr;
   context.local_depth = 1;
+  context.team_of_one = team_of_one;
   context.in_fork = false;
   context.outer = outer;
   context.node = emulated_node;
@@ -168,6 +173,7 @@ class PlaceScope {
     thread_context.hidden = saved_.hidden;
     thread_context.local_depth = saved_.local_depth;
     thread_context.outer = saved_.outer;
+    thread_context.team_of_one = saved_.team_of_one;
     thread_context.in_fork = saved_.in_fork;
     thread_context.node = saved_.node;
     thread_context.native_stack = saved_.native_stack;

@@ -39,13 +39,14 @@ struct PassedDown {
   void* function;
   std::int64_t word_count;
   void* const* words;
+  bool team_of_one;
   bool shows_affinity;
   Node* keeps_values;  // whose thread_values() they enter; nullptr: none
   RegionStack stack;
 };
 
 void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* fork) {
-  enter_local_team(fork->emulated_node, fork->outer);
+  enter_local_team(fork->emulated_node, fork->outer, fork->team_of_one);
   if (fork->shows_affinity) show_affinity();
   if (fork->keeps_values != nullptr) {
     fork->keeps_values->thread_values().enter(static_cast<std::uint32_t>(*bound_id));
@@ -55,14 +56,17 @@ void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* f
   });
 }
 
+// `threads`: as was asked for; 0: the next runtime decides.
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
-               bool shows_affinity = false, Node* keeps_values = nullptr) {
+               std::uint32_t threads = 0, bool shows_affinity = false,
+               Node* keeps_values = nullptr) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node,
                           outer_frame(),
                           function,
                           static_cast<std::int64_t>(words.size()),
                           words.data(),
+                          threads == 1,
                           shows_affinity,
                           keeps_values,
                           {}};
@@ -118,7 +122,7 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   RegionRequest request = take_request(place, function, words);
   if (node == nullptr) {
     push_clauses(place, request.threads, request.proc_bind);
-    pass_down(real, place, function, words);
+    pass_down(real, place, function, words, request.threads);
     return;
   }
   const CopiedWords copied = words_elsewhere(*node, function, words);
@@ -132,7 +136,7 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
     return;
   }
   push_clauses(place, plan.threads, request.proc_bind);
-  pass_down(real, place, function, words, request.shows_affinity,
+  pass_down(real, place, function, words, plan.threads, request.shows_affinity,
             plan.keeps_values ? node : nullptr);
   node->finish_single(plan);
 }

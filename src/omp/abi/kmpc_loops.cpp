@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kmpc entry points of work-sharing loops.
+#include <dlfcn.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <type_traits>
 
 #include "omp/abi/kmpc.hpp"
@@ -90,6 +93,45 @@ void block_share(const loops::Space& space, loops::Iterations share, std::int32_
   *upper = loops::value_at<T>(space, share.end - 1);
 }
 
+// Whether libomp has more to do at a loop than to say its bounds: a tool listens (OMPT), or it
+// checks how constructs nest.
+bool loops_are_watched() {
+  static const bool watched = [] {
+    bool found = false;
+    on_native_stack([&found] {
+      const auto object_of = [](void* code) {
+        Dl_info info{};
+        return dladdr(code, &info) != 0 ? info.dli_fbase : nullptr;
+      };
+      void* const start_tool = dlsym(RTLD_DEFAULT, "ompt_start_tool");  // libomp has one, too
+      const auto own = reinterpret_cast<void*>(real_static_fini.get());
+      found = std::getenv("OMP_TOOL_LIBRARIES") != nullptr ||
+              std::getenv("KMP_CONSISTENCY_CHECK") != nullptr ||
+              (start_tool != nullptr && object_of(start_tool) != object_of(own));
+    });
+    return found;
+  }();
+  return watched;
+}
+
+// Of a loop in a team of one thread its node knows the bounds without libomp, whose Debian package
+// formats a text at each of them: 450 ns, as much as all else of a region that stays.
+bool knows_bounds() { return thread_context.team_of_one && !loops_are_watched(); }
+
+// As libomp: all of it at once, whatever the chunk.
+template <typename T>
+void whole_share(std::int32_t* last, const T* lower, const T* upper, std::make_signed_t<T>* stride,
+                 std::make_signed_t<T> step) {
+  using Signed = std::make_signed_t<T>;
+  using Unsigned = std::make_unsigned_t<T>;
+  const bool empty = step > 0 ? *upper < *lower : *lower < *upper;
+  if (last != nullptr) *last = empty ? 0 : 1;
+  const auto distance = static_cast<Unsigned>(static_cast<Unsigned>(*upper) -
+                                              static_cast<Unsigned>(*lower));
+  const auto end = static_cast<Unsigned>(step > 0 ? distance + 1u : distance - 1u);
+  *stride = empty ? step : static_cast<Signed>(end);
+}
+
 LoopForm form_of(std::int32_t kind) {
   if (kind == kStaticChunked || kind == kOrderedLower + 1) return LoopForm::kChunks;
   return kind == kStaticBalancedChunked ? LoopForm::kVectorBlocks : LoopForm::kBlocks;
@@ -101,6 +143,9 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
                  std::make_signed_t<T> step, std::make_signed_t<T> chunk, const void* site) {
   ThreadFrame* const frame = current_frame();
   const std::int32_t kind = schedule & ~kModifiers;
+  if (frame == nullptr && kind <= kOrderedUpper && knows_bounds()) {
+    return whole_share(last, lower, upper, stride, step);
+  }
   if (frame == nullptr || kind > kOrderedUpper) {
     const HideFrame hide;
     // Builds of libomp that check themselves allocate here, which is dear on a managed stack.
@@ -292,7 +337,7 @@ AMASIA_LOOP_ENTRIES(8, std::int64_t)
 AMASIA_LOOP_ENTRIES(8u, std::uint64_t)
 
 AMASIA_ENTRY void __kmpc_for_static_fini(ident_t* place, Gtid gtid) {
-  if (current_frame() == nullptr) real_static_fini(place, gtid);
+  if (current_frame() == nullptr && !knows_bounds()) real_static_fini(place, gtid);
 }
 
 AMASIA_ENTRY void __kmpc_dispatch_deinit(ident_t* place, Gtid gtid) {
