@@ -30,8 +30,12 @@ class PmixSource final : public JobSource {
     if (membership_->self() == base::kOrigin) return;
     // Detached: where the job fails before the origin's word comes, this thread would wait for
     // ever, and the process ends without it. What it touches is shared, not ours alone.
-    std::thread([membership = membership_, arrival = arrival_] {
-      arrival->word.set_value(membership->broadcast({}));
+    std::thread([membership = membership_, arrival = arrival_]() mutable {
+      auto word = membership->broadcast({});
+      // Who has the word may end the process, and must be the last to have the membership: PMIx
+      // calls a process lost that ends without leaving it.
+      membership.reset();
+      arrival->word.set_value(std::move(word));
       arrival->wakeup.raise();
     }).detach();
   }
