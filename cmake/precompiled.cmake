@@ -1,4 +1,4 @@
-# Half of what compiling takes here is reading the headers of other libraries: they are read once (docs/decisions).
+# Half of what compiling takes here is reading the headers of other libraries: they are read once (docs/decisions/build.md).
 # Every source still includes what it uses; a build with -DAMASIA_PRECOMPILED_HEADERS=OFF shows which does not.
 option(AMASIA_PRECOMPILED_HEADERS "Read the headers of other libraries once for all sources" ON)
 

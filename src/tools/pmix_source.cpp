@@ -6,6 +6,7 @@
 #include <future>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "launch/launch.hpp"
 #include "tools/image_text.hpp"

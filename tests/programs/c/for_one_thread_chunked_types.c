@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves: so it does where the loop is to be divided into chunks.
+// Proves: a team of one thread visits each iteration of every integer type and range once, in
+// chunks, too.
 #define LOOP_PRAGMA \
   _Pragma("omp parallel for num_threads(1) schedule(static, 3) reduction(+ : count, sum)")
 #include "loop_types.h"
