@@ -91,7 +91,8 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
     // was left out of the view to tell how far a walk has come.
     if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
-      read_ahead(fault);
+      const bool walks = read_ahead(fault);
+      if (!walks && !fault.write && state != CacheState::kShared) read_around(fault.page);
     }
   }
   finish_events();
@@ -152,24 +153,38 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
                                  : counts_.faults_upgrade);
 }
 
-void Coherence::read_ahead(const Fault& fault) {
-  if (limited() && copies_.count() >= copies_allowed()) return;
+bool Coherence::read_ahead(const Fault& fault) {
+  if (limited() && copies_.count() >= copies_allowed()) return true;
   const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
   const PageIndex segment_end = page_at(segment, segment.count);
   const ReadAhead::Plan plan = read_ahead_.on_fault(fault.page, fault.write, segment_end);
   for (PageCount i = 0; i < plan.run.count; ++i) {
     const PageIndex page = page_at(plan.run, i);
-    const CacheState state = pages_[page.value].state(is_home(page));
-    if (state == CacheState::kInvalid) {
-      ++counts_.pages_prefetched;
-      step_cache(page,
-                 {fault.write ? CacheEventKind::kPrefetchWrite : CacheEventKind::kPrefetchRead},
-                 nullptr);
-    } else if (fault.write && state == CacheState::kShared) {
-      // A walk that writes what it has read would upgrade page by page.
-      ++counts_.pages_prefetched;
-      step_cache(page, {CacheEventKind::kWriteFault}, nullptr);
-    }
+    ask_for(page, fault.write);
+  }
+  return plan.run.count > 0;
+}
+
+// Who writes what has been read would upgrade page by page.
+void Coherence::ask_for(PageIndex page, bool write) {
+  const CacheState state = pages_[page.value].state(is_home(page));
+  if (state == CacheState::kInvalid) {
+    ++counts_.pages_prefetched;
+    step_cache(page, {write ? CacheEventKind::kPrefetchWrite : CacheEventKind::kPrefetchRead},
+               nullptr);
+  } else if (write && state == CacheState::kShared) {
+    ++counts_.pages_prefetched;
+    step_cache(page, {CacheEventKind::kWriteFault}, nullptr);
+  }
+}
+
+void Coherence::read_around(PageIndex page) {
+  std::uint64_t wanted = fill_around_.on_fault(page);
+  const std::uint64_t first = page.value - page.value % FillAround::kBlock;
+  for (; wanted != 0; wanted &= wanted - 1) {
+    const PageIndex other{first + static_cast<std::uint64_t>(std::countr_zero(wanted))};
+    if (!space_.is_valid(other)) continue;  // before the first page of the program's variables
+    ask_for(other, false);
   }
 }
 

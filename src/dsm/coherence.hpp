@@ -33,6 +33,7 @@
 #include "dsm/protocol/hold_policy.hpp"
 #include "dsm/protocol/single_writer.hpp"
 #include "dsm/protocol/turns.hpp"
+#include "dsm/fill_around.hpp"
 #include "dsm/recall.hpp"
 #include "dsm/waiting_threads.hpp"
 
@@ -109,7 +110,9 @@ class Coherence {
   void own_again(PageIndex page);
   void note_fault(const Fault& fault, protocol::CacheState state);
   bool ask_early(PageIndex page, Recall::Want want);
-  void read_ahead(const Fault& fault);
+  bool read_ahead(const Fault& fault);  // true: its neighbours are asked for, or must not be
+  void read_around(PageIndex page);
+  void ask_for(PageIndex page, bool write);
   void on_record(NodeId from, const Record& record, Contents contents);
   void finish_events();  // carries out what is left, empties the local queue, sends
 
@@ -163,6 +166,7 @@ class Coherence {
   Outbox outbox_;
   MigratoryPages migratory_;
   ReadAhead read_ahead_;
+  FillAround fill_around_;
   Recall recall_;
   Deadlines deadlines_;
   PageUses uses_;

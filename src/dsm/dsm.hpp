@@ -4,7 +4,9 @@
 //   protocol/       the coherence protocols as pure state machines
 //   engine          carries a protocol out: faults, messages, protection, page contents
 //   heap/           the managed heap of a node, and blocks of other nodes' heaps
-//   prefetch        which pages to ask for before they are touched (pure)
+//   prefetch        which pages to ask for before they are touched (pure): walks;
+//   fill_around     blocks of which pages are met in no order;
+//   recall          what was waited for at the same place of the program
 // Invariants: the engine and all that it calls touch no managed page through the view, take no lock
 // that a thread can hold while it touches managed memory, and allocate nothing from the managed
 // heap.

@@ -169,6 +169,20 @@ TEST_P(EngineTest, SequentialReadIsAskedForAhead) {
   EXPECT_GT(statistics.pages_prefetched, kPages / 2);
 }
 
+TEST_P(EngineTest, ScatteredReadsAreAskedForByBlocks) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 1024;
+  const auto number = [](NodeId::representation node, Bytes i, TestCluster& of) -> Bytes& {
+    return *of.at<Bytes>(node, 0, i * 389 % kPages * kPageSize);  // each page once, in no order
+  };
+  for (Bytes i = 0; i < kPages; ++i) number(0, i, cluster) = i;
+  Bytes sum = 0;
+  for (Bytes i = 0; i < kPages; ++i) sum += number(1, i, cluster);
+  EXPECT_EQ(sum, kPages * (kPages - 1) / 2);
+  EXPECT_LT(cluster.engine(1).statistics().faults_read, kPages / 4);
+}
+
 TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
   if (nodes() == 1) return;
   TestCluster cluster(nodes());
