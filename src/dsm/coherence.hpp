@@ -24,6 +24,7 @@
 #include "dsm/address_space.hpp"
 #include "dsm/deadlines.hpp"
 #include "dsm/engine.hpp"
+#include "dsm/lent_pages.hpp"
 #include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
 #include "dsm/page_copies.hpp"
@@ -70,6 +71,8 @@ class Coherence {
   void on_frame(NodeId from, std::span<const std::byte> body, Nanos now);
   // A hint from the program: ask for pages of the run that are not here.
   void on_prefetch(PageRun run, AccessKind access, Nanos now);
+  // From now on, or no longer, pages whose home is here and that others own are asked back.
+  void on_gather(bool on, Nanos now);
   // Time has passed: look again at held pages that are due, and at faults that wait for long.
   void on_time(Nanos now);
   // Threads have come to a wait for other nodes: gives up what was held for them alone.
@@ -113,6 +116,7 @@ class Coherence {
   bool read_ahead(const Fault& fault);  // true: its neighbours are asked for, or must not be
   void read_around(PageIndex page);
   void ask_for(PageIndex page, bool write);
+  void gather();
   void on_record(NodeId from, const Record& record, Contents contents);
   void finish_events();  // carries out what is left, empties the local queue, sends
 
@@ -167,6 +171,10 @@ class Coherence {
   MigratoryPages migratory_;
   ReadAhead read_ahead_;
   FillAround fill_around_;
+  LentPages lent_;
+  PageRun gathering_{};  // what of a block is still to be asked back
+  bool gathers_ = false;
+  std::optional<PageIndex> gathered_last_;  // the last page that was asked back
   Recall recall_;
   Deadlines deadlines_;
   PageUses uses_;

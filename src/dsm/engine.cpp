@@ -215,6 +215,11 @@ void Engine::Service::recall(std::uint64_t place) {
   remembered_[Recall::slot_of(place)].store(false, std::memory_order_relaxed);
 }
 
+void Engine::Service::gather(bool on) {
+  const os::MutexLock lock(mutex_);
+  coherence_->on_gather(on, os::monotonic_now());
+}
+
 void Engine::Service::prefetch(AddressRange range, AccessKind access) {
   const auto first = space_.page_of(range.begin);
   if (!first.has_value() || range.begin >= range.end) return;
@@ -304,6 +309,10 @@ Statistics Engine::statistics() const {
   Statistics result;
   os::in_runtime_section([this, &result] { result = service_->statistics(); });
   return result;
+}
+
+void Engine::gather(bool on) {
+  os::in_runtime_section([=, this] { service_->gather(on); });
 }
 
 void Engine::prefetch(const void* begin, Bytes length, AccessKind access) {

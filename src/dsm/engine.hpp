@@ -122,6 +122,11 @@ class Engine {
   // managed is skipped, what is beyond 16 MiB is dropped. Any thread.
   void prefetch(const void* begin, Bytes length, AccessKind access);
 
+  // Pages whose home is this node and that another one owns are asked back, 128 at a time, until
+  // all are here or gather(false) says that others have use for them. For when only this node will
+  // compute for a while: each page would be waited for apart. Does not wait. Any thread.
+  void gather(bool on);
+
   struct Offer {
     std::uint64_t sent = 0;  // a bit for each node to which a copy was
     bool asked = false;      // another node has asked for one since the last call

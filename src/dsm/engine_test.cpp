@@ -183,6 +183,25 @@ TEST_P(EngineTest, ScatteredReadsAreAskedForByBlocks) {
   EXPECT_LT(cluster.engine(1).statistics().faults_read, kPages / 4);
 }
 
+TEST_P(EngineTest, WhatOthersOwnIsGatheredAtItsHomeWithoutAFault) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 1000;  // more than are asked back at a time
+  for (Bytes i = 0; i < kPages; ++i) *cluster.at<Bytes>(0, 0, i * kPageSize) = i;
+  const auto last = static_cast<NodeId::representation>(nodes() - 1);
+  for (Bytes i = 0; i < kPages; ++i) *cluster.at<Bytes>(last, 0, i * kPageSize) += 7;
+  const Statistics before = cluster.engine(0).statistics();
+  cluster.engine(0).gather(true);
+  while (cluster.engine(0).statistics().pages_in < before.pages_in + kPages) {
+    std::this_thread::yield();
+  }
+  for (Bytes i = 0; i < kPages; ++i) {
+    EXPECT_EQ(*cluster.at<Bytes>(0, 0, i * kPageSize), i + 7);
+  }
+  const Statistics after = cluster.engine(0).statistics();
+  EXPECT_EQ(after.faults_read + after.faults_write, before.faults_read + before.faults_write);
+}
+
 TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
   if (nodes() == 1) return;
   TestCluster cluster(nodes());

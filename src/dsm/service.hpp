@@ -46,6 +46,7 @@ class Engine::Service final : public fabric::Handler {
   bool enter_place(std::uint64_t place);
   void recall(std::uint64_t place);
   void prefetch(AddressRange range, AccessKind access);
+  void gather(bool on);
   Offer offer(std::uintptr_t address, std::uint64_t nodes, bool if_asked);
   std::uint32_t give_back(std::uintptr_t address, std::uint32_t mask);
   void take_back(NodeId from, std::uintptr_t address, std::uint32_t mask);

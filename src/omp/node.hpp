@@ -301,6 +301,7 @@ class Node final : public fabric::Handler {
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
   RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
+  Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
   ArgumentPages argument_pages_;         // on the origin, of the region that runs
 };

@@ -89,6 +89,10 @@ class Services {
   // they waited for there before are asked for. Any thread; does not block.
   virtual void enter_place(std::uint64_t place) { (void)place; }
 
+  // Whether only this node computes, for all that is known: what others have of the program's data
+  // may then come back in one go (true), or no longer (false). Any thread; does not block.
+  virtual void gather_data(bool on) { (void)on; }
+
   // The node's pages that other nodes read first in a region that begins (argument_pages.hpp).
   // offer: gives each of `nodes` (a bit for each) a copy of the page at `page`, unless it has one;
   // with `if_asked` only where a node has asked for it since the last call. give_back, there: drops

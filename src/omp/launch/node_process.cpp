@@ -485,6 +485,8 @@ void NodeProcess::note_pause() {
 
 void NodeProcess::enter_place(std::uint64_t place) { engine_->enter_place(place); }
 
+void NodeProcess::gather_data(bool on) { engine_->gather(on); }
+
 PageOffer NodeProcess::offer(std::uint64_t page, std::uint64_t nodes, bool if_asked) {
   const auto offer = engine_->offer(reinterpret_cast<const void*>(page), nodes, if_asked);
   return {static_cast<std::uint32_t>(std::popcount(offer.sent)), offer.asked};

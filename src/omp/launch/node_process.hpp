@@ -102,6 +102,7 @@ class NodeProcess final : public Services,
   ThreadCounters thread_counters() override;
   void note_pause() override;
   void enter_place(std::uint64_t place) override;
+  void gather_data(bool on) override;
   PageOffer offer(std::uint64_t page, std::uint64_t nodes, bool if_asked) override;
   std::uint32_t give_back(const PageWindow& window) override;
   void take_back(NodeId from, const PageWindow& window) override;

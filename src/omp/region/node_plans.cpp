@@ -156,6 +156,10 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
     make_model(request, threads, record);
   }
   plan.alone = !record.model->shares();
+  const Gathering::Action action = gathering_.on_run(record.gathering, !plan.alone);
+  if (action != Gathering::Action::kNone) {
+    services_.gather_data(action == Gathering::Action::kGather);
+  }
   if (plan.alone && !keeps_placement()) {
     plan.reason = SingleReason::kDearer;
     if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
@@ -188,6 +192,7 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     }
     record.cores = std::move(cores);
     record.took_part.reset();
+    if (!record.model.has_value()) gathering_.add(record.gathering);
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
     record.model->set_core_speeds(settings_.core_speeds);

@@ -14,6 +14,7 @@
 
 #include "base/base.hpp"
 #include "loops/loops.hpp"
+#include "omp/region/gathering.hpp"
 #include "omp/work_sharing/loop_book.hpp"
 
 namespace amasia::omp {
@@ -145,6 +146,7 @@ struct RegionRecord {
     bool operator==(const Dealt&) const = default;
   };
   Dealt dealt;
+  Gathering::Region gathering;
   // The loops that executions across nodes have met; made with the model.
   std::shared_ptr<LoopBook> book;
 };
