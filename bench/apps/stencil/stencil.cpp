@@ -7,8 +7,11 @@
 //            then MPI_Waitall
 //   tests    the same, with MPI_Testall between planes: what one adds by hand for overlap
 //
-// Verified: both give the same grid, bit for bit, as one rank alone that computes all of it.
-// Run: mpirun -np N stencil [--quick] [--size X Y Z] [--steps T] [--threads W] [--rounds R]
+// Verified: all give the same grid, bit for bit, as one rank alone that computes all of it.
+// --bound: the first two once more with each rank's planes by themselves, "alone" and "o. alone":
+// what messages cost is the difference, and who hides them altogether cannot be quicker than that.
+// Run: mpirun -np N stencil [--quick] [--bound] [--size X Y Z] [--steps T] [--threads W]
+//      [--rounds R]
 #include "../../tasks/harness.hpp"
 #include "amasia/mpi.hpp"
 #include "grid.hpp"
@@ -66,8 +69,22 @@ int main(int argc, char** argv) {
   };
   const auto by_openmp = [&] { wrong += !is_part_of(with_openmp(shape, part), whole, part); };
   const auto by_tests = [&] { wrong += !is_part_of(with_openmp<true>(shape, part), whole, part); };
-  bench::compare("stencil", threads, updates, "cell",
-                 {{"amasia", by_tasks}, {"openmp", by_openmp}, {"tests", by_tests}},
-                 setting.rounds);
+  std::vector<bench::Way> ways = {
+      {"amasia", by_tasks}, {"openmp", by_openmp}, {"tests", by_tests}};
+  Part lonely = part;
+  lonely.has_neighbours = false;
+  const Grid mine = alone(shape, part.first, part.planes);
+  // Who comes next is not to wait for a rank that has been slower here.
+  const auto ends_alone = [&](const Grid& grid) {
+    wrong += !is_part_of(grid, mine, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+  };
+  if (setting.bound) {
+    ways.push_back({"alone", [&] {
+                      ends_alone(workers.run([&] { return with_tasks(mpi, shape, lonely); }));
+                    }});
+    ways.push_back({"o. alone", [&] { ends_alone(with_openmp(shape, lonely)); }});
+  }
+  bench::compare("stencil", threads, updates, "cell", ways, setting.rounds);
   return verdict(wrong);
 }
