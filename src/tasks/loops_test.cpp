@@ -4,7 +4,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <limits>
 #include <numeric>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -51,6 +53,62 @@ TEST(Tiles, RunUntilTheyAreToStopOrOver) {
   EXPECT_EQ(tiles_run(range<3>{{0, 0, 0}, {1, 1, 4}, {1, 1, 1}}, 0, 4, 1, next),
             (std::vector<int>{0}));
   EXPECT_EQ(next, 1);
+}
+
+constexpr std::ptrdiff_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
+
+TEST(Tiles, MayBeLargerThanTheirRange) {
+  std::ptrdiff_t next = 0;
+  for (const std::ptrdiff_t tile : {std::ptrdiff_t{4}, kMost / 2, kMost - 1, kMost}) {
+    EXPECT_EQ(tiles_run(range<1>{{10}, {13}, {tile}}, 0, 1, 9, next),
+              (std::vector<int>{10, 11, 12}));
+    EXPECT_EQ(detail::Tiles(range<1>{{10}, {13}, {tile}}).total, 1);
+    EXPECT_EQ(tiles_run(range<2>{{10, 20}, {12, 22}, {tile, 1}}, 0, 2, 9, next),
+              (std::vector<int>{30, 31, 31, 32}));
+    EXPECT_EQ(detail::Tiles(range<3>{{1, 1, 1}, {3, 3, 3}, {1, tile, tile}}).total, 2);
+  }
+}
+
+TEST(Tiles, ReachBothEndsOfTheNumbers) {
+  std::vector<std::ptrdiff_t> seen;
+  auto body = [&](std::ptrdiff_t at) { seen.push_back(at); };
+  const auto all_of = [&](const range<1>& over) {
+    const detail::Tiles<1> tiles(over);
+    seen.clear();
+    tiles.run(0, tiles.total, body, [] { return true; });
+    return seen;
+  };
+  EXPECT_EQ(all_of({{kMost - 3}, {kMost}, {2}}),
+            (std::vector<std::ptrdiff_t>{kMost - 3, kMost - 2, kMost - 1}));
+  EXPECT_EQ(all_of({{-kMost - 1}, {-kMost + 1}, {kMost}}),
+            (std::vector<std::ptrdiff_t>{-kMost - 1, -kMost}));
+  EXPECT_THROW(detail::Tiles(range<1>{{-2}, {kMost}, {1}}), std::length_error);
+  EXPECT_THROW(detail::Tiles(range<2>{{0, 0}, {kMost, 3}, {1, 1}}), std::length_error);
+  EXPECT_EQ(detail::Tiles(range<2>{{0, 5}, {kMost, 5}, {1, 1}}).total, 0);
+}
+
+void count_one(std::ptrdiff_t /*at*/) {}
+
+// By reference: neither copied nor changed, whatever can be called.
+TEST(Loops, BodiesMayBeConstOrFunctions) {
+  std::atomic<int> calls{0};
+  const auto body = [&calls](std::ptrdiff_t) { ++calls; };
+  struct Immovable {
+    std::atomic<int>& calls;
+    explicit Immovable(std::atomic<int>& which) : calls(which) {}
+    Immovable(const Immovable&) = delete;
+    Immovable& operator=(const Immovable&) = delete;
+    void operator()(std::ptrdiff_t) const { ++calls; }
+  } const immovable(calls);
+  runtime workers({.workers = 2});
+  workers.run([&] {
+    forasync(0, 10, body);
+    forasync_future(0, 10, body).get();
+    forasync(0, 10, immovable);
+    forasync(0, 10, count_one);
+    forasync_future(0, 10, count_one).get();
+  });
+  EXPECT_EQ(calls.load(), 30);
 }
 
 TEST(LoopTurns, HoldUntilWhatLiesForOthersIsTaken) {

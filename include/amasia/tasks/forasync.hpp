@@ -19,11 +19,18 @@ struct Tiles {
   explicit Tiles(range<kDimensions> over) : space(over) {
     constexpr std::size_t kLast = kDimensions - 1;
     for (std::size_t d = 0; d < kDimensions; ++d) {
-      const std::ptrdiff_t extent = std::max<std::ptrdiff_t>(0, space.high[d] - space.low[d]);
-      if (space.tile[d] <= 0) space.tile[d] = d == kLast ? chosen(extent) : 1;
+      std::ptrdiff_t extent = 0;
+      bool fits = true;
+      if (space.low[d] < space.high[d]) {
+        fits = !__builtin_sub_overflow(space.high[d], space.low[d], &extent);
+      }
+      std::ptrdiff_t& tile = space.tile[d];
+      if (tile <= 0) tile = d == kLast ? chosen(extent) : 1;
       // A division takes longer than some bodies do.
-      counts[d] = space.tile[d] == 1 ? extent : (extent + space.tile[d] - 1) / space.tile[d];
-      total *= counts[d];
+      counts[d] = tile == 1 ? extent : extent / tile + (extent % tile != 0 ? 1 : 0);
+      if (!fits || __builtin_mul_overflow(total, counts[d], &total)) {
+        throw std::length_error("forasync: a loop has at most PTRDIFF_MAX iterations and tiles");
+      }
     }
   }
   // Small enough to share evenly, and in several dimensions at most a row.
@@ -41,7 +48,7 @@ struct Tiles {
       const std::ptrdiff_t tile = space.tile[0], end = space.high[0];
       std::ptrdiff_t low = space.low[0] + first * tile;
       do {
-        const std::ptrdiff_t high = std::min(low + tile, end);
+        const std::ptrdiff_t high = end_of(low, tile, end);
         for (std::ptrdiff_t i = low; i < high; ++i) body(i);
         low = high;
       } while (++first < last && goes_on());
@@ -53,6 +60,10 @@ struct Tiles {
   }
 
  private:
+  // Of the tile that begins at `low`; low + tile may be more than there are numbers.
+  static std::ptrdiff_t end_of(std::ptrdiff_t low, std::ptrdiff_t tile, std::ptrdiff_t end) {
+    return end - low > tile ? low + tile : end;
+  }
   template <typename Body>
   void run_tile(std::ptrdiff_t number, Body& body) const {
     std::array<std::ptrdiff_t, kDimensions> low, high;
@@ -60,7 +71,7 @@ struct Tiles {
       // The first dimension needs no division.
       const std::ptrdiff_t at = d == 0 ? number : number % counts[d];
       low[d] = space.low[d] + at * space.tile[d];
-      high[d] = std::min(low[d] + space.tile[d], space.high[d]);
+      high[d] = end_of(low[d], space.tile[d], space.high[d]);
       if (d > 0) number /= counts[d];
     }
     if constexpr (kDimensions == 2) {
@@ -116,10 +127,12 @@ struct Loop {
 }  // namespace detail
 
 // body(i), body(i, j) or body(i, j, k) for all of the range, in any order, by any worker; waits.
+// Throws what the body throws, and std::length_error where the range has more than PTRDIFF_MAX.
 template <std::size_t kDimensions, typename Body>
 void forasync(const range<kDimensions>& over, Body&& body, const where& at = where::current()) {
   static_assert(kDimensions >= 1 && kDimensions <= 3, "loops have one to three dimensions");
-  detail::Loop<kDimensions, std::decay_t<Body>&> loop{detail::Tiles<kDimensions>(over), body};
+  detail::Loop<kDimensions, std::remove_reference_t<Body>&> loop{
+      detail::Tiles<kDimensions>(over), body};
   finish([&] { detail::run_tiles(&loop, 0, loop.tiles.total); }, at);
 }
 template <typename Body>
