@@ -34,7 +34,8 @@ class AMASIA_TASKS_API cancelled : public std::runtime_error {
 
 using where = std::source_location;
 
-// A value that is there at some time, or an exception. Copies are of the same; many may wait.
+// A value that is there at some time, or an exception. Copies are of the same; many may wait. One
+// that is not valid() stands for nothing; to ask it, or to wait for it, throws std::logic_error.
 template <typename T>
 class future {
  public:
@@ -53,10 +54,10 @@ class future {
   }
 
   bool valid() const noexcept { return state_ != nullptr; }
-  bool ready() const noexcept { return detail::is_ready(*state_); }
+  bool ready() const { return detail::is_ready(detail::state_of(state_)); }
   // Any thread. A task is suspended meanwhile.
   void wait(const where& at = where::current()) const {
-    if (!detail::is_ready(*state_)) detail::wait(*state_, at);
+    if (!ready()) detail::wait(*state_, at);
   }
   // Waits; the value, or the exception is thrown. By reference, as long as the future lives.
   auto get(const where& at = where::current()) const& -> std::add_lvalue_reference_t<const T> {
@@ -85,7 +86,7 @@ class future {
     detail::FutureState* state;
     std::coroutine_handle<> waiting;
     explicit Awaiter(const future& from) : for_what(from), state(from.state()) {}
-    bool await_ready() const noexcept { return for_what.ready(); }
+    bool await_ready() const { return for_what.ready(); }
     void await_suspend(std::coroutine_handle<> handle) {
       waiting = handle;
       execute = [](detail::Task* self, bool) { static_cast<Awaiter*>(self)->waiting.resume(); };
@@ -210,7 +211,7 @@ struct AwaitingBody {
   std::array<FutureState*, kCount> states;
   template <typename... Futures>
   AwaitingBody(Body from, const Futures&... futures)
-      : body(std::move(from)), states{futures.state()...} {
+      : body(std::move(from)), states{&state_of(futures.state())...} {
     for (FutureState* state : states) retain(state);
   }
   AwaitingBody(AwaitingBody&& other)

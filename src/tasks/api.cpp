@@ -141,6 +141,11 @@ void fail(Scope* scope, std::exception_ptr error) noexcept {
 unsigned worker_count() { return worker_of_task().scheduler->worker_count(); }
 unsigned worker_number() { return worker_of_task().id; }
 
+void throw_no_state() {
+  throw std::logic_error(
+      "a future that stands for nothing is asked: made without a promise, or moved from");
+}
+
 bool is_ready(const FutureState& state) noexcept {
   return waiters_of(const_cast<FutureState&>(state)).is_set();
 }

@@ -187,6 +187,47 @@ TEST_P(Tasks, WaitsInsideOfCatchBlocks) {
   });
 }
 
+TEST_P(Tasks, FuturesThatStandForNothingAreRefused) {
+  workers.run([] {
+    const future<int> none;
+    EXPECT_FALSE(none.valid());
+    EXPECT_THROW(none.ready(), std::logic_error);
+    EXPECT_THROW(none.wait(), std::logic_error);
+    EXPECT_THROW(none.get(), std::logic_error);
+    const future<int> some = async_future([] { return 3; });
+    EXPECT_THROW(async_await([] {}, some, none), std::logic_error);
+    EXPECT_THROW(async_await_future([] { return 1; }, some, none), std::logic_error);
+    const auto asks = [](future<int> which) -> future<int> { co_return co_await which; };
+    EXPECT_THROW(asks(none).get(), std::logic_error);
+    EXPECT_EQ(asks(some).get(), 3);
+  });
+}
+
+TEST(Runtime, OptionsOutOfRangeAreRefused) {
+  const auto refusal_of = [](const options& chosen) -> std::string {
+    try {
+      runtime never(chosen);
+    } catch (const std::invalid_argument& refusal) {
+      return refusal.what();
+    }
+    return "none";
+  };
+  EXPECT_EQ(refusal_of({.stack_bytes = 0}),
+            "options::stack_bytes is 0 (it may be 16384 to 68719476736)");
+  EXPECT_NE(refusal_of({.stack_bytes = ~std::size_t{0}}), "none");
+  EXPECT_EQ(refusal_of({.workers = 1025}), "options::workers is 1025 (it may be at most 1024)");
+  EXPECT_EQ(refusal_of({.workers = 1024}), "none");
+  runtime small({.workers = 2, .stack_bytes = 16384});
+  small.run([] {
+    for (int n = 0; n < 10; ++n) {
+      async([] {
+        EXPECT_THROW(async_future([]() -> int { throw std::runtime_error("caught"); }).get(),
+                     std::runtime_error);
+      });
+    }
+  });
+}
+
 TEST_P(Tasks, PromisesBreakAndTakeOneValue) {
   workers.run([] {
     future<int> orphan;

@@ -32,6 +32,12 @@ std::string in_words(const PlaceRecord& place) {
 }  // namespace
 
 options completed(options chosen) {
+  // Less is not enough for a task that throws or prints.
+  constexpr std::size_t kLeast = std::size_t{16} << 10, kMost = std::size_t{64} << 30;
+  if (chosen.stack_bytes < kLeast || chosen.stack_bytes > kMost) {
+    throw std::invalid_argument(fmt::format("options::stack_bytes is {} (it may be {} to {})",
+                                            chosen.stack_bytes, kLeast, kMost));
+  }
   base::Options from_environment;
   const Status parsed = base::parse_environment(environ, from_environment);
   if (!parsed.ok()) throw std::runtime_error(parsed.error().message);
@@ -44,8 +50,14 @@ options completed(options chosen) {
 machine::Platform chosen_platform(const options& chosen) {
   const std::string& file = chosen.platform;
   if (file.empty()) {
+    constexpr unsigned kMost = machine::kMostWorkers;
     const unsigned wanted = chosen.workers;
-    return machine::plain_platform(wanted != 0 ? wanted : std::max(1u, os::allowed_core_count()));
+    if (wanted > kMost) {
+      throw std::invalid_argument(
+          fmt::format("options::workers is {} (it may be at most {})", wanted, kMost));
+    }
+    const unsigned cores = std::clamp(os::allowed_core_count(), 1u, kMost);
+    return machine::plain_platform(wanted != 0 ? wanted : cores);
   }
   auto loaded = machine::load_platform(file);
   if (!loaded.ok()) throw std::runtime_error(loaded.error().message);
@@ -188,9 +200,9 @@ void must_take_tasks(place at) {
   }
   const auto none = [](std::uint64_t word) { return word == 0; };
   if (std::all_of(record.takers.begin(), record.takers.end(), none)) {
-    throw std::logic_error(
-        fmt::format("no worker has the place {} on a path: its tasks would never run",
-                    in_words(record)));
+    throw std::logic_error(fmt::format(
+        "no worker has the place {} on a path: its tasks would never run{}", in_words(record),
+        record.type == place_type::node ? " (amasia::nodes::async_at() sends tasks there)" : ""));
   }
 }
 

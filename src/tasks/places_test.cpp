@@ -216,7 +216,8 @@ TEST(PlacesOfWorkers, FilesAreHonouredAndMistakesNamed) {
 
 TEST(PlacesOfWorkers, WhatNobodyWouldRunIsRefused) {
   const PlatformFile file(R"({"amasia_platform": 1,
-    "places": [{"name": "memory", "type": "memory"}, {"name": "attic", "type": "storage"}],
+    "places": [{"name": "memory", "type": "memory"}, {"name": "attic", "type": "storage"},
+               {"name": "node1", "type": "node"}],
     "workers": [{"pop": ["memory"], "steal": ["memory"]}]})");
   runtime workers({.platform = file.path});
   runtime others({.workers = 1});
@@ -232,6 +233,14 @@ TEST(PlacesOfWorkers, WhatNobodyWouldRunIsRefused) {
       EXPECT_STREQ(failure.what(),
                    "no worker has the place 'attic' (storage) on a path: its tasks would never "
                    "run");
+    }
+    try {
+      async_at(find_place("node1"), [] {});
+      FAIL();
+    } catch (const std::logic_error& failure) {
+      EXPECT_STREQ(failure.what(),
+                   "no worker has the place 'node1' (node) on a path: its tasks would never run "
+                   "(amasia::nodes::async_at() sends tasks there)");
     }
   });
 }

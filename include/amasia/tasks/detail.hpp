@@ -114,6 +114,12 @@ AMASIA_TASKS_API LoopTurn next_turn(bool may_divide);
 AMASIA_TASKS_API unsigned worker_count();
 AMASIA_TASKS_API unsigned worker_number();  // the caller's, from 0 on; another after each wait
 
+// Of a future that has no state: std::logic_error.
+[[noreturn]] AMASIA_TASKS_API void throw_no_state();
+inline FutureState& state_of(FutureState* state) {
+  if (state == nullptr) [[unlikely]] throw_no_state();
+  return *state;
+}
 AMASIA_TASKS_API bool is_ready(const FutureState& state) noexcept;
 // Any thread: in a task it is suspended, else the thread sleeps.
 AMASIA_TASKS_API void wait(FutureState& state, const std::source_location& where);

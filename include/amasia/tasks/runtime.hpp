@@ -10,7 +10,8 @@
 namespace amasia::tasks {
 
 struct options {
-  // 0: as many as the platform file has or, without one, as the process may use cores.
+  // 0: as many as the platform file has or, without one, as the process may use cores. At most as
+  // many as the file has, or 1024 (std::runtime_error, std::invalid_argument).
   unsigned workers = 0;
   // A file as `amasia machine` writes it (docs/platform.md): what places there are, and where
   // workers look for tasks. "": the one that the variable AMASIA_TASKS_PLATFORM names, if any.
@@ -26,6 +27,8 @@ struct options {
   // Gets each event of the trace when it is over, on the thread of its worker, several at once.
   // Must not throw, nor wait for tasks.
   std::function<void(const trace_event& event)> on_event = {};
+  // Of a task, from its first wait or call on; 16 KiB to 64 GiB, std::invalid_argument else. Memory
+  // is taken where it is used. A task that needs more ends the program by SIGSEGV.
   std::size_t stack_bytes = 256 * 1024;
   // When all workers sleep and tasks wait, which only another thread could end: says who waits for
   // what, and calls on_deadlock or, if there is none, aborts. In builds without NDEBUG.
