@@ -5,7 +5,8 @@
 // OpenSHMEM is called by one thread, that of run(). A task's operations reach it in the order in
 // which the task started them. Addresses of the other side are symmetric, as OpenSHMEM wants them.
 // Operations on words are for int, long, long long and their unsigned forms, else the program does
-// not link. All but pe(), pes(), allocate(), release() and the constructor: in tasks only.
+// not link. All but pe(), pes(), allocate(), release() and the constructor: in tasks only. A PE
+// that there is not throws std::out_of_range; other mistakes end the job, as OpenSHMEM does.
 #pragma once
 
 #include <cstddef>
@@ -95,6 +96,7 @@ class AMASIA_TASKS_API library : public tasks::module {
   tasks::poll_result poll() noexcept override;
 
  private:
+  void must_be_pe(int pe) const;
   template <typename T, typename Body>
   future<T> call(Body body);
   template <typename Body>

@@ -5,6 +5,8 @@
 #include <atomic>
 #include <cstdlib>
 #include <numeric>
+#include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "amasia/openshmem.hpp"
@@ -37,6 +39,28 @@ class Openshmem : public ::testing::Test {
   const int next = (me + 1) % pes, last = (me + pes - 1) % pes;
   std::vector<void*> blocks;
 };
+
+TEST_F(Openshmem, PesThatThereAreNotAreRefused) {
+  long* const word = symmetric<long>(1);
+  workers.run([&] {
+    long here = 0;
+    for (const int pe : {-1, pes}) {
+      EXPECT_THROW(shmem.put(word, &here, sizeof here, pe), std::out_of_range);
+      EXPECT_THROW(shmem.get(&here, word, sizeof here, pe), std::out_of_range);
+      EXPECT_THROW(shmem.fetch_add(word, 1L, pe), std::out_of_range);
+      EXPECT_THROW(shmem.broadcast(word, word, sizeof here, pe), std::out_of_range);
+    }
+    try {
+      shmem.set(word, 1L, pes + 3);
+      FAIL();
+    } catch (const std::out_of_range& refusal) {
+      const std::string all = std::to_string(pes), one = std::to_string(pes + 3);
+      EXPECT_EQ(refusal.what(),
+                "openshmem: there is no PE " + one + "; there are " + all + ", from 0");
+    }
+    shmem.barrier().get();
+  });
+}
 
 TEST_F(Openshmem, PutsAndGets) {
   int* const there = symmetric<int>(1000);

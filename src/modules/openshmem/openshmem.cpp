@@ -6,6 +6,7 @@
 #include <cstring>
 #include <new>
 #include <stdexcept>
+#include <string>
 
 #include "modules/openshmem/state.hpp"
 
@@ -66,7 +67,14 @@ future<T> library::call(Body body) {
   return value;
 }
 
+void library::must_be_pe(int pe) const {
+  if (pe >= 0 && pe < pes_) return;
+  throw std::out_of_range("openshmem: there is no PE " + std::to_string(pe) + "; there are " +
+                          std::to_string(pes_) + ", from 0");
+}
+
 future<void> library::put(void* to, const void* from, std::size_t bytes, int pe) {
+  must_be_pe(pe);
   return call<void>([=] { shmem_putmem(to, from, bytes, pe); });
 }
 future<void> library::quiet() {
@@ -78,6 +86,7 @@ future<void> library::fence() {
 
 // Completed together by the next poll: one round trip for all that tasks asked for meanwhile.
 future<void> library::get(void* to, const void* from, std::size_t bytes, int pe) {
+  must_be_pe(pe);
   Ending ending{{}, host_->hold_scope()};
   auto value = ending.result.get_future();
   host_->call([this, to, from, bytes, pe, ending = std::move(ending)]() mutable {
@@ -140,27 +149,33 @@ T compare_swap_word(T* word, T expected, T value, int pe) {
 #define AMASIA_WORD(T, type)                                                              \
   template <>                                                                             \
   future<T> library::fetch(const T* word, int pe) {                                       \
+    must_be_pe(pe);                                                                       \
     return call<T>([=] { return shmem_##type##_atomic_fetch(word, pe); });                \
   }                                                                                       \
   template <>                                                                             \
   future<T> library::fetch_add(T* word, T more, int pe) {                                 \
+    must_be_pe(pe);                                                                       \
     return call<T>([=] { return shmem_##type##_atomic_fetch_add(word, more, pe); });      \
   }                                                                                       \
   template <>                                                                             \
   future<T> library::swap(T* word, T value, int pe) {                                     \
+    must_be_pe(pe);                                                                       \
     return call<T>([=] { return shmem_##type##_atomic_swap(word, value, pe); });          \
   }                                                                                       \
   template <>                                                                             \
   future<T> library::compare_swap(T* word, T expected, T value, int pe) {                 \
+    must_be_pe(pe);                                                                       \
     return call<T>(                                                                       \
         [=] { return compare_swap_word(word, expected, value, pe); });                    \
   }                                                                                       \
   template <>                                                                             \
   future<void> library::add(T* word, T more, int pe) {                                    \
+    must_be_pe(pe);                                                                       \
     return call<void>([=] { shmem_##type##_atomic_add(word, more, pe); });                \
   }                                                                                       \
   template <>                                                                             \
   future<void> library::set(T* word, T value, int pe) {                                   \
+    must_be_pe(pe);                                                                       \
     return call<void>([=] { shmem_##type##_atomic_set(word, value, pe); });               \
   }                                                                                       \
   template <>                                                                             \
@@ -233,6 +248,7 @@ future<void> library::barrier() { return collective(std::function<void()>()); }
 // The library's collectives count words; bytes are left to puts, and a barrier of the library's,
 // which does not wait for long: all PEs are in it.
 future<void> library::broadcast(void* to, const void* from, std::size_t bytes, int root) {
+  must_be_pe(root);
   return collective([=, this] {
     if (pe_ == root) {
       for (int pe = 0; pe < pes_; ++pe) shmem_putmem_nbi(to, from, bytes, pe);
