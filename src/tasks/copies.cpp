@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <limits>
 #include <new>
 #include <stdexcept>
 
@@ -121,10 +122,13 @@ future<void> async_copy(void* to, place to_place, const void* from, place from_p
 }
 
 future<void*> allocate_at(place at, std::size_t bytes) {
+  // More than that is rounded up to little by those who round (libstdc++'s aligned operator new).
+  constexpr std::size_t kMost = std::numeric_limits<std::ptrdiff_t>::max();
   const PlaceRecord& record = record_of(at);
-  if (const memory_functions* const owner = owner_of(record)) return owner->allocate(at, bytes);
-  if (!is_of_cores(at)) no_memory_at(record);
-  void* const block = host_memory(at, std::max<std::size_t>(bytes, 1));
+  const memory_functions* const owner = owner_of(record);
+  if (owner != nullptr && bytes <= kMost) return owner->allocate(at, bytes);
+  if (owner == nullptr && !is_of_cores(at)) no_memory_at(record);
+  void* const block = bytes <= kMost ? host_memory(at, std::max<std::size_t>(bytes, 1)) : nullptr;
   if (block != nullptr) return ready_future(block);
   promise<void*> failed;
   failed.fail(std::make_exception_ptr(std::bad_alloc()));

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -364,6 +365,25 @@ TEST_P(Places, CopiesAndMemoryOfModules) {
   EXPECT_EQ(released, 1);
   outlives = buffer();
   EXPECT_EQ(released, 2);
+}
+
+TEST_P(Places, MoreMemoryThanThereAreAddressesIsRefused) {
+  const place node = workers.add_place({.name = "numa0", .type = place_type::numa_node,
+                                        .number = 0, .first_worker_only = false});
+  workers.add_place({.name = "gpu0", .type = place_type::gpu});
+  workers.memory_by(place_type::gpu, {.allocate = [](place, std::size_t) -> future<void*> {
+                                        ADD_FAILURE() << "a module is asked for it";
+                                        return {};
+                                      },
+                                      .release = {}});
+  workers.run([&] {
+    for (const place at : {find_place("memory"), node, find_place("gpu0")}) {
+      constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max();
+      for (const std::size_t bytes : {kMost, kMost - 62, kMost / 2 + 1}) {
+        EXPECT_THROW(buffer(at, bytes), std::bad_alloc) << at.name() << " " << bytes;
+      }
+    }
+  });
 }
 
 TEST_P(Places, MemoryOfANumaNode) {
