@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <set>
+#include <thread>
 
 #include "devices/backends/scenario_works.hpp"
 
@@ -156,6 +157,46 @@ TEST_F(OpenclTest, aligned_memory_of_the_host_is_used_in_place) {
                                                {1024}, copies, {}));
     EXPECT_EQ(std::count(std::begin(x), std::end(x), 8), 1024);  // nothing was copied back
   }
+}
+
+// A device that runs kernels in the threads that submit them takes one thread at a time; bytes that
+// are in the host's memory already are there without it.
+TEST_F(OpenclTest, a_copy_in_place_does_not_wait_for_a_kernel_that_runs) {
+  const std::string source =
+      "KERNEL void until_told(GLOBAL volatile int* x) { x[1] = 1; while (x[0] == 0) {} }";
+  LocalDevice device = 0;
+  while (device < backend().devices().size() && !backend().runs_in_caller(device)) ++device;
+  if (device == backend().devices().size()) GTEST_SKIP() << "no such device here";
+  alignas(4096) static volatile int flags[2];
+  alignas(4096) static int data[16];
+  Outcome outcome;
+  const auto kernel = backend().load(device, bench().code("float", source), "until_told", 1,
+                                     &outcome);
+  ASSERT_NE(kernel, nullptr) << outcome.message;
+  const auto told = backend().allocate(device, sizeof flags, const_cast<int*>(flags), &outcome);
+  const auto memory = backend().allocate(device, sizeof data, data, &outcome);
+  const KernelArgument argument = scenario::buffer(told.get());
+  Work work;
+  work.device = device;
+  work.kernel = kernel.get();
+  work.arguments = {&argument, 1};
+  std::thread running([&] { scenario::expect_done(scenario::run(backend(), work)); });
+  while (flags[1] == 0) std::this_thread::yield();
+  std::atomic<bool> copied{false};
+  std::thread copying([&] {
+    const Copy copy{memory.get(), 0, reinterpret_cast<std::byte*>(data), sizeof data};
+    Work back;
+    back.device = device;
+    back.to_host = {&copy, 1};
+    scenario::expect_done(scenario::run(backend(), back));
+    copied.store(true);
+  });
+  const Nanos limit = os::monotonic_now() + 20 * base::kSecond;
+  while (!copied.load() && os::monotonic_now() < limit) std::this_thread::yield();
+  EXPECT_TRUE(copied.load()) << "the copy waits for the kernel";
+  flags[0] = 1;
+  running.join();
+  copying.join();
 }
 
 TEST_F(OpenclTest, a_program_is_compiled_once_and_then_read_from_disk) {

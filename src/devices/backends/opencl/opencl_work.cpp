@@ -416,8 +416,27 @@ Outcome failed_launch(cl_int error, const Kernel& kernel) {
                                      name_of_error(error)));
 }
 
+namespace {
+
+bool moves_bytes(std::span<const Copy> copies) {
+  return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) {
+    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
+  });
+}
+
+// Copies of memory that is the host's own: no command is made of them.
+bool is_done_already(const Submission& one) {
+  return one.work.kernel == nullptr && !moves_bytes(one.work.to_device) &&
+         !moves_bytes(one.work.to_host);
+}
+
+}  // namespace
+
 void Device::submit(std::span<const Submission> all) {
-  if (!runs_in_caller_) return fly(*this, all);
+  // What the driver has nothing to do with need not wait for a kernel that runs in another thread.
+  if (!runs_in_caller_ || std::all_of(all.begin(), all.end(), is_done_already)) {
+    return fly(*this, all);
+  }
   {
     const os::MutexLock lock(line_mutex_);
     if (busy_) {
@@ -451,13 +470,7 @@ namespace {
 
 // How long a work that may be in one with others is expected to take; negative: it may not be.
 double brief_time(const Work& work) {
-  const auto moves = [](const Copy& copy) {
-    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
-  };
-  if (work.kernel == nullptr || std::any_of(work.to_device.begin(), work.to_device.end(), moves) ||
-      std::any_of(work.to_host.begin(), work.to_host.end(), moves)) {
-    return -1;
-  }
+  if (work.kernel == nullptr || moves_bytes(work.to_device) || moves_bytes(work.to_host)) return -1;
   const double time = static_cast<const Kernel&>(*work.kernel)
                           .expected(work.global[0] * work.global[1] * work.global[2]);
   return time <= kBrief ? time : -1;
