@@ -35,6 +35,24 @@ ArgumentShape shape_of(const Argument& argument) {
   return {local ? ArgumentKind::kLocal : ArgumentKind::kValue, argument.size};
 }
 
+// On a device; several parts of one buffer need one copy of it.
+Bytes needed_by(const Task& task) {
+  static thread_local std::vector<const ResidentBuffer*> buffers;  // keeps its memory
+  buffers.clear();
+  Bytes needed = 0;
+  for (const Argument& argument : task.arguments) {
+    if (argument.resident != nullptr) {
+      buffers.push_back(argument.resident.get());
+    } else if (argument.is_buffer()) {
+      needed += argument.size;
+    }
+  }
+  std::sort(buffers.begin(), buffers.end());
+  const auto end = std::unique(buffers.begin(), buffers.end());
+  std::for_each(buffers.begin(), end, [&](const auto* one) { needed += one->where.size(); });
+  return needed;
+}
+
 // Whether the user's thread is disturbed has nothing to do with which client it waits for.
 thread_local Patience own_patience;
 
@@ -164,11 +182,7 @@ Fault Client::check(Task& task) {
   }
   task.preferred = classes_of((task.flags & MCL_FAV_MASK) >> 16) & task.allowed;
   // Classes of the original can be named together with a favourite.
-  Bytes needed = 0;
-  for (const Argument& argument : task.arguments) {
-    if (!argument.is_buffer()) continue;
-    needed += argument.resident != nullptr ? argument.resident->where.size() : argument.size;
-  }
+  const Bytes needed = needed_by(task);
   DeviceSet large = 0;
   for (std::size_t i = 0; i < places_.size(); ++i) {
     const Bytes memory = places_[i].description->memory;

@@ -178,5 +178,31 @@ TEST_F(TwoWays, BytesGoFromOneBackEndToTheOtherAndAreDroppedOnce) {
   EXPECT_TRUE(daemon_says("\"finished\":2,\"resident\":0")) << last_;
 }
 
+TEST_F(TwoWays, PartsOfOneBufferNeedOneCopyOfIt) {
+  load(ProgramKind::kSource);
+  std::vector<int> memory(700 * base::kKiB / sizeof(int));  // the device has 1 MiB
+  const Bytes half = memory.size() * sizeof(int) / 2;
+  Fault wrong = client_->register_buffer(memory.data(), 2 * half);
+  EXPECT_FALSE(wrong) << wrong.reason;
+  auto task = std::make_shared<Task>(client_.get());
+  task->kernel = "add";
+  for (const Bytes offset : {Bytes{0}, half}) {
+    Argument argument;
+    argument.set = true;
+    argument.flags = MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_INPUT | MCL_ARG_DYNAMIC;
+    argument.address = memory.data();
+    argument.size = half;
+    argument.offset = offset;
+    wrong = client_->bind(argument);
+    EXPECT_FALSE(wrong) << wrong.reason;
+    task->arguments.push_back(std::move(argument));
+  }
+  wrong = client_->submit(task, {});
+  ASSERT_FALSE(wrong) << wrong.reason;
+  EXPECT_TRUE(client_->wait(*task, INT64_MAX));
+  EXPECT_FALSE(task->failure) << task->failure.reason;
+  EXPECT_TRUE(daemon_says("\"finished\":1,\"resident\":716800")) << last_;
+}
+
 }  // namespace
 }  // namespace amasia::devices
