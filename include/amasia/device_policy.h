@@ -34,8 +34,9 @@ enum amasia_policy_device_class {
   AMASIA_POLICY_ACCELERATOR = 2
 };
 
-/* Devices are numbered 0 .. 63, in the order in which they are announced. A set of them is a mask:
-   bit i is device i. */
+/* Devices are numbered 0 .. 63, in the order in which they are announced; where no program has a
+   device any more its number may be given to another one. A set of them is a mask: bit i is device
+   i. */
 typedef struct amasia_policy_device {
   size_t size;
   uint32_t device;
@@ -107,7 +108,7 @@ typedef struct amasia_device_policy {
   void* (*init)(const char* options, char* error, size_t error_size);
   void (*fini)(void* state);
 
-  /* A device that may be chosen from now on. */
+  /* A device that may be chosen from now on; or, of a number that is known, what it is now. */
   void (*device)(void* state, const amasia_policy_device* device);
   /* A client came, or its weight changed; weight 0: it has gone, with its tasks. May be NULL. */
   void (*client)(void* state, uint32_t client, double weight);

@@ -11,8 +11,9 @@
 
 namespace amasia::devices {
 
-// A device of the node, numbered by the daemon in the order in which clients announced them, never
-// reused while the daemon lives. A set of devices is a bit mask, which bounds a node.
+// A device of the node, numbered by the daemon in the order in which clients announced them. Where
+// there are kMaxDevices, one that no client has any more gives its number to a new one. A set of
+// devices is a bit mask, which bounds a node.
 using DeviceId = base::Id<struct DeviceTag, std::uint16_t>;
 inline constexpr std::uint32_t kMaxDevices = 64;
 using DeviceSet = std::uint64_t;

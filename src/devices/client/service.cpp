@@ -17,8 +17,13 @@ Fault why_refused(RefuseReason reason) {
                  "the task needs more memory on a device than the daemon grants one program (its "
                  "policy's quota-memory)");
   }
-  return fault(reason == RefuseReason::kNoDevice ? MCL_ERR_INVDEV : MCL_ERR_DEVMEM,
-               "the daemon has no device that can hold the task");
+  if (reason == RefuseReason::kNoDevice) {
+    return fault(MCL_ERR_INVDEV,
+                 "the daemon serves {} devices of other programs already, and none that the task "
+                 "may run on",
+                 kMaxDevices);
+  }
+  return fault(MCL_ERR_DEVMEM, "the daemon has no device that can hold the task");
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ class InOrder : public Policy {
   void add_client(ClientId, double) override {}
   void remove_client(ClientId) override {}
   void add_device(DeviceId, const DeviceDescription&) override { busy_.push_back(false); }
+  void change_device(DeviceId, const DeviceDescription&) override {}
   void put(TaskDescription task) override { queued_.push_back(std::move(task)); }
   Decision next(Nanos) override {
     for (auto at = queued_.begin(); at != queued_.end(); ++at) {

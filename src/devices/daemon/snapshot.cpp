@@ -30,6 +30,7 @@ std::string client_text(ClientId id, const ClientState& client) {
   std::string devices, running;
   std::vector<DeviceId> once;  // that the client reaches in several ways, too
   for (const DeviceId device : client.devices) {
+    if (device == kNoDevice) continue;
     if (std::find(once.begin(), once.end(), device) == once.end()) once.push_back(device);
   }
   for (const DeviceId device : once) {

@@ -18,7 +18,8 @@ constexpr unsigned kAllDevices = 0xff;  // ShortRecord::device of kDropped
 DeviceSet translate(const std::vector<DeviceId>& devices, std::uint64_t own) {
   DeviceSet set = 0;
   for (std::uint64_t left = own; left != 0; left &= left - 1) {
-    set |= set_of(devices[static_cast<std::size_t>(std::countr_zero(left))]);
+    const DeviceId device = devices[static_cast<std::size_t>(std::countr_zero(left))];
+    if (device != kNoDevice) set |= set_of(device);
   }
   return set;
 }
@@ -31,6 +32,10 @@ std::uint8_t own_number(const std::vector<DeviceId>& devices, DeviceId device,
   }
   AMASIA_CHECK(false, "a client is told of a device that it does not have");
   return 0;
+}
+
+Bytes memory_of(const DeviceDescription& device) {
+  return device.memory == 0 ? ~Bytes{0} : device.memory;
 }
 
 Bytes needed(const TaskDescription& task) {
@@ -120,16 +125,40 @@ void DaemonState::step(const Event& event, Nanos now, std::vector<Effect>& effec
   }
 }
 
-DeviceId DaemonState::find_or_add(const DeviceDescription& description) {
+// A driver may show a program less of a device than another program (POCL_MEMORY_LIMIT): the device
+// has what the most is that somebody says who is there.
+DeviceId DaemonState::device_of(const DeviceDescription& said) {
+  std::size_t unused = devices_.size();
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    if (devices_[i].description.identity == description.identity) {
-      return DeviceId(static_cast<std::uint16_t>(i));
+    DeviceState& known = devices_[i];
+    if (known.description.identity != said.identity) {
+      if (known.clients == 0 && unused == devices_.size()) unused = i;
+      continue;
     }
+    if (known.clients == 0) {
+      describe(i, said);
+    } else if (memory_of(said) > memory_of(known.description)) {
+      DeviceDescription larger = known.description;
+      larger.memory = said.memory;
+      describe(i, larger);
+    }
+    return DeviceId(static_cast<std::uint16_t>(i));
   }
-  const DeviceId added(static_cast<std::uint16_t>(devices_.size()));
-  devices_.push_back(DeviceState{description});
-  policy_->add_device(added, description);
-  return added;
+  if (devices_.size() < kMaxDevices) {
+    const DeviceId added(static_cast<std::uint16_t>(devices_.size()));
+    devices_.push_back(DeviceState{said});
+    policy_->add_device(added, said);
+    return added;
+  }
+  if (unused == devices_.size()) return kNoDevice;
+  devices_[unused] = DeviceState{};
+  describe(unused, said);
+  return DeviceId(static_cast<std::uint16_t>(unused));
+}
+
+void DaemonState::describe(std::size_t device, const DeviceDescription& said) {
+  devices_[device].description = said;
+  policy_->change_device(DeviceId(static_cast<std::uint16_t>(device)), said);
 }
 
 void DaemonState::join(const Joined& event) {
@@ -138,13 +167,14 @@ void DaemonState::join(const Joined& event) {
   client.process = event.process;
   client.program = event.program;
   policy_->add_client(event.client, event.weight);
+  std::map<DeviceId, Bytes> memory;  // as the client sees it, by the best way
   for (const DeviceDescription& description : event.devices) {
-    const bool known = std::any_of(devices_.begin(), devices_.end(), [&](const DeviceState& one) {
-      return one.description.identity == description.identity;
-    });
-    if (!known && devices_.size() == kMaxDevices) break;  // tasks cannot be placed on the others
-    const DeviceId device = find_or_add(description);
+    const DeviceId device = device_of(description);
     client.devices.push_back(device);
+    if (device == kNoDevice) continue;
+    Bytes& most = memory[device];
+    most = std::max(most, memory_of(description));
+    policy_->limit_memory(event.client, device, most);
     if (contains(client.device_set, device)) continue;  // another way to it
     client.device_set |= set_of(device);
     ++devices_[device.value].clients;
@@ -296,9 +326,9 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
   const Bytes bytes = needed(about);
   DeviceSet large_enough = 0;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    const Bytes memory = devices_[i].description.memory;
-    if (memory == 0 || bytes <= memory) large_enough |= DeviceSet{1} << i;
+    if (bytes <= memory_of(devices_[i].description)) large_enough |= DeviceSet{1} << i;
   }
+  const bool is_somewhere = about.allowed != 0;
   state.incoming.reset();
   about.allowed &= large_enough;
   about.preferred &= large_enough;
@@ -307,6 +337,7 @@ void DaemonState::put(Client& client, Nanos now, std::vector<Effect>& effects) {
                                         : policy_->can_run(about);
   if (draining_ || !can.ok()) {
     const auto reason = draining_                     ? RefuseReason::kDraining
+                        : !is_somewhere               ? RefuseReason::kNoDevice
                         : can.error().code == EDQUOT ? RefuseReason::kQuota
                                                       : RefuseReason::kTooLarge;
     release_buffers(client, task);
@@ -428,7 +459,7 @@ DaemonState::Complaint DaemonState::receive_dropped(Client& client, const ShortR
   ClientState::Buffer& buffer = found->second;
   DeviceSet gone = record.device == kAllDevices
                        ? buffer.copies
-                       : buffer.copies & set_of(client.second.devices[record.device]);
+                       : buffer.copies & translate(client.second.devices, 1ULL << record.device);
   for (; gone != 0; gone &= gone - 1) {
     const DeviceId device(static_cast<std::uint16_t>(std::countr_zero(gone)));
     drop_copy(client, record.number, buffer, device);

@@ -89,10 +89,13 @@ struct DeviceState {
   Nanos busy = 0;               // of kernels, as clients say
 };
 
+inline constexpr DeviceId kNoDevice{0xffff};
+
 struct ClientState {
   std::int32_t process = 0;
   std::string program;
-  // By the client's own numbers; one that it reaches in two ways stands there twice.
+  // By the client's own numbers; one that it reaches in two ways stands there twice. kNoDevice:
+  // there were kMaxDevices others.
   std::vector<DeviceId> devices;
   DeviceSet device_set = 0;
   std::uint32_t queued = 0, granted = 0;
@@ -181,7 +184,8 @@ class DaemonState {
                    const FinishedRecord* said, Nanos now);
   void grant(const Grant& decided, Nanos now, std::vector<Effect>& effects);
   void evict(const Eviction& decided, std::vector<Effect>& effects);
-  DeviceId find_or_add(const DeviceDescription& description);
+  DeviceId device_of(const DeviceDescription& said);
+  void describe(std::size_t device, const DeviceDescription& said);
 
   std::unique_ptr<Policy> policy_;
   std::map<ClientId, ClientState> clients_;

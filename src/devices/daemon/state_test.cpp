@@ -34,6 +34,18 @@ class RandomPolicy : public Policy {
     memory.push_back(description.memory);
     depth.push_back(description.queue_depth);
   }
+  void change_device(DeviceId device, const DeviceDescription& description) override {
+    ASSERT_LT(device.value, memory.size());
+    const bool is_used = std::any_of(copies.begin(), copies.end(), [&](const auto& copy) {
+      return copy.first.second == device;
+    });
+    const bool runs = std::any_of(granted.begin(), granted.end(),
+                                  [&](const auto& one) { return one.second == device; });
+    if (is_used || runs) {
+      ASSERT_GE(description.memory, memory[device.value]) << "what is used would not fit";
+    }
+    memory[device.value] = description.memory;
+  }
   void put(TaskDescription task) override { queued.push_back(std::move(task)); }
   Decision next(Nanos) override {
     for (std::size_t tries = 0; tries < 8 * queued.size(); ++tries) {
@@ -202,7 +214,9 @@ class Storm {
     Joined joined;
     joined.client = ClientId(++last_client_);
     for (const char* name : {"a", "b", "c", "d"}) {
-      if (random_() % 3 != 0) joined.devices.push_back(device(name, name[0] == 'a' ? 0 : 4000));
+      if (random_() % 3 != 0) {
+        joined.devices.push_back(device(name, name[0] == 'a' ? 0 : 3900 + random_() % 3 * 100));
+      }
     }
     if (joined.devices.empty()) joined.devices.push_back(device("a", 0));
     ModelClient& client = clients_[joined.client];
@@ -513,6 +527,66 @@ TEST(DaemonState, TwoWaysToADeviceOfOneClientAreOne) {
   EXPECT_TRUE(bench.state->is_valid());
   bench.state->step(Left{ClientId(1)}, 3, bench.effects);
   EXPECT_EQ(bench.state->devices()[0].clients, 0U);
+  EXPECT_TRUE(bench.state->is_valid());
+}
+
+std::optional<RefuseReason> refusal_of(Bench& bench, std::uint32_t client, PutRecord put) {
+  bench.effects.clear();
+  bench.receive(client, put);
+  if (bench.effects.empty()) return std::nullopt;
+  return static_cast<RefuseReason>(
+      std::get<Send>(bench.effects[0]).record.as<ShortRecord>().reason);
+}
+
+// A driver may show a program less of a device's memory than another program.
+TEST(DaemonState, ADeviceHasWhatTheProgramsSayThatAreThere) {
+  Bench bench;
+  PutRecord put;
+  put.task = 1;
+  put.allowed = 1;
+  put.temporary = 3000;
+  bench.join(1, {device("gpu", 1000)});
+  EXPECT_EQ(refusal_of(bench, 1, put), RefuseReason::kTooLarge);
+  bench.join(2, {device("gpu", 4000)});
+  EXPECT_EQ(refusal_of(bench, 2, put), std::nullopt);
+  bench.join(3, {device("gpu", 2000)});
+  EXPECT_EQ(bench.state->devices()[0].description.memory, 4000U);
+  for (const std::uint32_t client : {1, 2, 3}) {
+    bench.state->step(Left{ClientId(client)}, 3, bench.effects);
+  }
+  bench.join(4, {device("gpu", 2000)});
+  EXPECT_EQ(bench.state->devices()[0].description.memory, 2000U);
+  EXPECT_EQ(refusal_of(bench, 4, put), RefuseReason::kTooLarge);
+  EXPECT_TRUE(bench.state->is_valid());
+}
+
+TEST(DaemonState, DevicesThatNobodyHasAnyMoreKeepNoNewOnesOut) {
+  Bench bench;
+  std::vector<DeviceDescription> others;
+  for (std::uint32_t i = 0; i < kMaxDevices; ++i) others.push_back(device(fmt::format("{}", i), 0));
+  bench.join(1, others);
+  const auto task_of = [&](std::uint32_t client) {
+    const auto& tasks = bench.state->clients().at(ClientId(client)).tasks;
+    // The policy tries some of the devices at a time.
+    for (int i = 0; i < 1000 && !tasks.at(1).granted; ++i) bench.state->schedule(2, bench.effects);
+    return tasks.at(1);
+  };
+  PutRecord put;
+  put.task = 1;
+  put.allowed = 0b10;  // its second: no place for that, but for the first
+  bench.join(2, {others[5], device("new", 0)});
+  EXPECT_EQ(refusal_of(bench, 2, put), RefuseReason::kNoDevice);
+  put.allowed = 0b11;
+  EXPECT_EQ(refusal_of(bench, 2, put), std::nullopt);
+  EXPECT_TRUE(task_of(2).granted);
+  bench.state->step(Left{ClientId(1)}, 3, bench.effects);
+  bench.join(3, {device("new", 0)});
+  put.allowed = 1;
+  EXPECT_EQ(refusal_of(bench, 3, put), std::nullopt);
+  const auto task = task_of(3);
+  EXPECT_TRUE(task.granted);
+  EXPECT_EQ(bench.state->devices()[task.device.value].description.identity, "new");
+  EXPECT_NE(task.device, DeviceId(5)) << "another program has that";
   EXPECT_TRUE(bench.state->is_valid());
 }
 

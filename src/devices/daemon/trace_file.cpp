@@ -87,8 +87,8 @@ void TraceFile::ended(const TaskEnded& ended, const DeviceDescription& device) {
     }
     return;
   }
-  if (!contains(named_, ended.device)) {
-    named_ |= set_of(ended.device);
+  if (std::string& named = named_[ended.device]; named != device.identity) {
+    named = device.identity;
     write(text_.device(ended.device, device));
   }
   TraceTask task;

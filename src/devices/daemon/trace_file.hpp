@@ -36,7 +36,7 @@ class TraceFile final : public TaskSink {
   std::FILE* file_;
   std::string path_;
   TraceText text_;
-  DeviceSet named_ = 0;  // devices that the trace knows
+  std::map<DeviceId, std::string> named_;  // identities of the devices that the trace knows
   std::map<std::uint64_t, std::string> kernels_;  // names, by identity
   Nanos flushed_at_;
   bool failed_ = false;

@@ -354,6 +354,9 @@ class Faulty final : public Policy {
     right_->add_device(device, wrong);
     ++devices_;
   }
+  void change_device(DeviceId device, const DeviceDescription& description) override {
+    right_->change_device(device, description);
+  }
   void put(TaskDescription task) override {
     if (fault_ == Planted::kLosesATask && ++count_ == 7) return;
     right_->put(std::move(task));

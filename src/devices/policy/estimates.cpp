@@ -38,6 +38,13 @@ void Estimates::add_device(const DeviceTerms& terms) {
   slowness_.push_back(1);
 }
 
+void Estimates::replace_device(DeviceId device, const DeviceTerms& terms) {
+  std::erase_if(means_, [&](const auto& one) { return one.first.device == device.value; });
+  for (auto& [kernel, seen] : kernels_) seen.devices &= ~set_of(device);
+  links_[device.value] = {static_cast<double>(terms.copy_latency), 1e9 / terms.copy_bytes_per_s, 1};
+  slowness_[device.value] = 1;
+}
+
 const Estimates::Mean* Estimates::find(std::uint64_t kernel, std::uint32_t size,
                                        DeviceId device) const {
   const auto found = means_.find({kernel, size, device.value});

@@ -16,6 +16,8 @@ namespace amasia::devices::policy {
 class Estimates {
  public:
   void add_device(const DeviceTerms& terms);
+  // The number stands for another device: nothing is known of it.
+  void replace_device(DeviceId device, const DeviceTerms& terms);
   // `kept`: for how much of the time that it ran the task kept the device from others.
   void learn(const TaskDescription& task, const TaskEnd& end, Nanos kept, Bytes copied);
 

@@ -32,8 +32,20 @@ void Ledger::add_device(const DeviceTerms& terms) {
   for (auto& [key, client] : clients_) {
     client.used.push_back(0);
     client.pinned.push_back(0);
+    client.limit.push_back(UINT64_MAX);
   }
   all_ |= set_of(id);
+  update_open(id);
+}
+
+void Ledger::change_device(DeviceId id, const DeviceTerms& terms) {
+  DeviceUse& device = devices_[id.value];
+  if (device.in_flight + device.aside == 0 && device.used == 0) {
+    device.terms = terms;
+    device.evicted_credit = 0;
+  } else {
+    device.terms.memory = std::max(device.terms.memory, terms.memory);
+  }
   update_open(id);
 }
 
@@ -59,6 +71,7 @@ ClientUse& Ledger::client_use(ClientId id) {
   ClientUse& use = clients_[id];
   use.used.resize(devices_.size());
   use.pinned.resize(devices_.size());
+  use.limit.resize(devices_.size(), UINT64_MAX);
   return use;
 }
 
@@ -72,10 +85,11 @@ void Ledger::update_open(DeviceId id) {
 DeviceSet Ledger::possible(const TaskDescription& task) const {
   const Bytes all = memory_of(task);
   const ClientUse* client = this->client(task.key.client);
-  if (client != nullptr && all > client->terms.bytes_max) return 0;
   DeviceSet out = 0;
   for (std::uint16_t i = 0; i < devices_.size(); ++i) {
-    if (all <= devices_[i].terms.memory) out |= set_of(DeviceId(i));
+    const DeviceId id(i);
+    const bool granted = client == nullptr || all <= client->most(id);
+    if (granted && all <= devices_[i].terms.memory) out |= set_of(id);
   }
   return out & task.allowed;
 }
@@ -118,9 +132,9 @@ bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) cons
   if (more > device.terms.memory - device.pinned) return false;
   const ClientUse* client = this->client(task.key.client);
   if (client == nullptr) return true;
-  const Bytes bytes_max = client->terms.bytes_max, pinned = client->pinned[id.value];
-  return client->in_flight < client->terms.in_flight_max && pinned <= bytes_max &&
-         more <= bytes_max - pinned;
+  const Bytes most = client->most(id), pinned = client->pinned[id.value];
+  return client->in_flight < client->terms.in_flight_max && pinned <= most &&
+         more <= most - pinned;
 }
 
 Bytes Ledger::present(const TaskDescription& task, DeviceId id) const {
@@ -152,9 +166,9 @@ Ledger::Need Ledger::need(const TaskDescription& task, DeviceId id) const {
   const Bytes all = device.used + more;
   out.of_any = all > device.terms.memory ? all - device.terms.memory : 0;
   if (const ClientUse* client = this->client(task.key.client);
-      client != nullptr && client->terms.bytes_max != UINT64_MAX) {
+      client != nullptr && client->most(id) < device.terms.memory) {
     const Bytes after = client->used[id.value] + more;
-    out.of_client = after > client->terms.bytes_max ? after - client->terms.bytes_max : 0;
+    out.of_client = after > client->most(id) ? after - client->most(id) : 0;
   }
   return out;
 }

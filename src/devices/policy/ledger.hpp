@@ -12,6 +12,7 @@
 // go.
 #pragma once
 
+#include <algorithm>
 #include <unordered_map>
 #include <vector>
 
@@ -60,12 +61,19 @@ struct ClientUse {
   ClientTerms terms;
   std::uint32_t in_flight = 0, aside = 0;
   std::vector<Bytes> used, pinned;  // for each device: of its tasks and its buffers
+  std::vector<Bytes> limit;         // for each device: what its driver gives it there
+  Bytes most(DeviceId device) const { return std::min(terms.bytes_max, limit[device.value]); }
 };
 
 class Ledger {
  public:
   // Devices are added in the order of their numbers, which begin at 0.
   void add_device(const DeviceTerms& terms);
+  // All of it where nothing is there, else only more memory.
+  void change_device(DeviceId device, const DeviceTerms& terms);
+  void limit_memory(ClientId client, DeviceId device, Bytes most) {
+    client_use(client).limit[device.value] = most;
+  }
   void set_client(ClientId client, const ClientTerms& terms) { client_use(client).terms = terms; }
   // Its tasks are finished; what copies it still has go.
   void remove_client(ClientId client);

@@ -4,6 +4,7 @@
 //
 // operation      called by the daemon's state when                       effect
 // add_device     a client announces a device not known yet               may be chosen from now on
+// change_device  another client says something else of it                as told, from now on
 // can_run        before put: an error goes to the client, the task fails  none
 // put            a task is ready; all of `allowed` is known already       queued
 // next           after puts and finishes, again until it says nothing    one task leaves the queue
@@ -90,6 +91,11 @@ class Policy {
   virtual void add_client(ClientId client, double weight) = 0;
   virtual void remove_client(ClientId client) = 0;  // its tasks and buffers are gone already
   virtual void add_device(DeviceId device, const DeviceDescription& description) = 0;
+  // Where no client has the device the number may stand for another one from now on; else it has
+  // more memory than was known.
+  virtual void change_device(DeviceId device, const DeviceDescription& description) = 0;
+  // How much of the device's memory the client's driver gives it, which may be less than others'.
+  virtual void limit_memory(ClientId, DeviceId, Bytes) {}
   // Whether the task could ever start: memory, quotas, devices. An error is a sentence for the
   // user; its code is EDQUOT where only a quota stands against it.
   virtual Status can_run(const TaskDescription&) const { return base::ok(); }

@@ -40,14 +40,30 @@ void Scheduler::remove_client(ClientId client) {
 void Scheduler::add_device(DeviceId device, const DeviceDescription& description) {
   AMASIA_CHECK(device.value == ledger_.devices(),
                "devices are added in the order of their numbers");
-  DeviceTerms terms = terms_of(description);
-  terms.ahead = parts_.ahead.value_or(terms.ahead);
+  const DeviceTerms terms = terms_for(description);
   ledger_.add_device(terms);
   estimates_.add_device(terms);
   leaving_.emplace_back();
   last_ended_.push_back(0);
   devices_.push_back(description);
   parts_.chooser->add_device(device, description);
+}
+
+void Scheduler::change_device(DeviceId device, const DeviceDescription& description) {
+  const DeviceTerms terms = terms_for(description);
+  if (devices_[device.value].identity != description.identity) {
+    estimates_.replace_device(device, terms);
+    busy_[device.value] = last_ended_[device.value] = 0;
+  }
+  ledger_.change_device(device, terms);
+  devices_[device.value] = description;
+  parts_.chooser->add_device(device, description);
+}
+
+DeviceTerms Scheduler::terms_for(const DeviceDescription& description) const {
+  DeviceTerms terms = terms_of(description);
+  terms.ahead = parts_.ahead.value_or(terms.ahead);
+  return terms;
 }
 
 // A quota counts tasks, and so do turns; the interface of plug-ins knows of no runs.

@@ -41,6 +41,10 @@ class Scheduler final : public Policy {
   void add_client(ClientId client, double weight) override;
   void remove_client(ClientId client) override;
   void add_device(DeviceId device, const DeviceDescription& description) override;
+  void change_device(DeviceId device, const DeviceDescription& description) override;
+  void limit_memory(ClientId client, DeviceId device, Bytes most) override {
+    ledger_.limit_memory(client, device, most);
+  }
   Status can_run(const TaskDescription& task) const override;
   void put(TaskDescription task) override;
   Decision next(Nanos now) override;
@@ -76,6 +80,7 @@ class Scheduler final : public Policy {
     std::vector<TaskKey> waiting;
   };
 
+  DeviceTerms terms_for(const DeviceDescription& description) const;
   Decision start(const Choice& choice, Nanos now);
   Nanos expected(const TaskDescription& task, DeviceId device) const;
   Grant grant(Flight& flight);

@@ -185,7 +185,10 @@ class ClientStorm {
  private:
   const Scheduler& scheduler() const { return dynamic_cast<const Scheduler&>(*policy_); }
   void put(ClientId client) {
-    if (clients_.insert(client.value).second) policy_->add_client(client, 1);
+    if (clients_.insert(client.value).second) {
+      policy_->add_client(client, 1);
+      policy_->limit_memory(client, DeviceId(0), 400 + random_() % 3 * 300);
+    }
     TaskDescription task;
     task.key = {client, ++number_};
     task.allowed = ~DeviceSet{0};
@@ -240,6 +243,46 @@ class ClientStorm {
   std::uint64_t number_ = 0;
   Nanos now_ = 0;
 };
+
+// One whose driver gives it less of a device's memory than there is makes room among its own.
+TEST(Scheduler, AClientKeepsToTheMemoryThatItsDriverGivesIt) {
+  const auto policy = made("");
+  DeviceDescription device;
+  device.memory = 1000;
+  policy->add_device(DeviceId(0), device);
+  const ClientId limited(1), other(2);
+  policy->add_client(limited, 1);
+  policy->add_client(other, 1);
+  policy->limit_memory(limited, DeviceId(0), 300);
+  policy->limit_memory(other, DeviceId(0), 1000);
+  std::uint64_t number = 0;
+  const auto run = [&](ClientId client, std::uint64_t buffer) {
+    TaskDescription task;
+    task.key = {client, ++number};
+    task.allowed = 1;
+    task.resident = {{buffer, 200, Access::kRead}};
+    policy->put(task);
+    Decision decision = policy->next(1);
+    std::vector<Eviction> evictions = decision.evictions;
+    for (const Eviction& one : evictions) policy->drop(one.buffer, one.device);
+    if (!evictions.empty()) decision = policy->next(1);
+    EXPECT_TRUE(decision.grant.has_value());
+    policy->finish({task.key, DeviceId(0)});
+    return evictions;
+  };
+  EXPECT_TRUE(run(other, 1).empty());
+  EXPECT_TRUE(run(limited, 1).empty());
+  const std::vector<Eviction> evictions = run(limited, 2);
+  ASSERT_EQ(evictions.size(), 1U) << "600 of 1000 bytes would be in use";
+  EXPECT_EQ(evictions[0].buffer, (BufferKey{limited, 1}));
+  TaskDescription large;
+  large.key = {limited, ++number};
+  large.allowed = 1;
+  large.temporary = 400;
+  EXPECT_FALSE(policy->can_run(large).ok());
+  large.key.client = other;
+  EXPECT_TRUE(policy->can_run(large).ok());
+}
 
 TEST(Scheduler, SurvivesClientsThatEndAtAnyMoment) {
   for (std::uint32_t seed = 0; seed < 300; ++seed) {
