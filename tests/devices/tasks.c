@@ -128,6 +128,15 @@ static void check_failures(void) {
   EXPECT(mcl_task_error(next) == -MCL_ERR_DEPEND);
   mcl_handle* late = chain_link(v, &bad, 1, 0);
   EXPECT(mcl_wait(late) == -MCL_ERR_DEPEND);
+  /* The reason of a long row of them is that of one. */
+  for (int i = 0; i < 50; ++i) {
+    mcl_handle* later = chain_link(v, &late, 1, 0);
+    mcl_hdl_free(late);
+    late = later;
+  }
+  EXPECT(mcl_wait(late) == -MCL_ERR_DEPEND);
+  EXPECT(strstr(mcl_task_reason(late), "returned 7") != NULL);
+  EXPECT(strlen(mcl_task_reason(late)) < 2 * strlen(mcl_task_reason(last)));
   EXPECT(v[0] == 0);
   mcl_hdl_free(bad), mcl_hdl_free(next), mcl_hdl_free(last), mcl_hdl_free(late);
   free(v);

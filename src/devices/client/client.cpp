@@ -221,8 +221,11 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
   tasks_.emplace(task->number, task);
   set_status(*task, TaskState::kWaiting, MCL_REQ_PENDING);
   if (failed != nullptr) {
-    end_one(*task, fault(MCL_ERR_DEPEND, "task {}, which it depends on, failed: {}",
-                         failed->number, failed->failure.reason));
+    // Of a long chain the first one's reason, not that of each.
+    end_one(*task, failed->failure.code == MCL_ERR_DEPEND
+                       ? failed->failure
+                       : fault(MCL_ERR_DEPEND, "task {}, which it depends on, failed: {}",
+                               failed->number, failed->failure.reason));
     return no_fault();
   }
   if (graph_.add(task->number, numbers)) {
