@@ -254,7 +254,8 @@ int mcl_task_set_kernel(mcl_handle* hdl, char* kname, uint64_t nargs);
 int mcl_task_set_arg(mcl_handle* hdl, uint64_t argid, void* addr, size_t size, uint64_t flags);
 
 /* The same for `size` bytes at `offset` of the buffer whose address is `addr`, which was registered
-   or used before. Any offset and size within it are allowed (the original: multiples of 1024). */
+   or used before. Any offset and size within it are allowed (the original: multiples of 1024).
+   -MCL_ERR_INVARG beyond the end of a buffer that was registered. */
 int mcl_task_set_arg_buffer(mcl_handle* hdl, uint64_t argid, void* addr, size_t size, off_t offset,
                             uint64_t flags);
 

@@ -281,6 +281,9 @@ static void check_parts_and_transfers(void) {
   task = mcl_task_create();
   uint64_t five[3] = {5, 1, 1};
   EXPECT(mcl_task_set_kernel(task, "add_one", 1) == 0);
+  EXPECT(mcl_task_set_arg_buffer(task, 0, in, 2 * sizeof *in, (kSize - 1) * sizeof *in,
+                                 MCL_ARG_BUFFER | MCL_ARG_RESIDENT) == -MCL_ERR_INVARG);
+  EXPECT(strstr(mcl_reason(), "are not within the buffer") != NULL);
   EXPECT(mcl_task_set_arg_buffer(task, 0, in, 5 * sizeof *in, 3 * sizeof *in,
                                  MCL_ARG_BUFFER | MCL_ARG_RESIDENT | MCL_ARG_DYNAMIC) == 0);
   EXPECT(mcl_exec(task, five, NULL, MCL_TASK_ANY) == 0);

@@ -37,7 +37,10 @@ Fault Client::bind(Argument& argument) {
     use_temporary(argument);
     return no_fault();
   }
-  if (found != buffers_.end() && (fits || !resident)) {
+  const bool may_grow =
+      found != buffers_.end() && resident &&
+      (!found->second->is_registered || (argument.flags & MCL_ARG_INVALID) != 0);
+  if (found != buffers_.end() && (fits || !may_grow)) {
     if (!fits) {
       return fault(MCL_ERR_INVARG, "bytes {} … {} are not within the buffer at {}, which has {}",
                    argument.offset, end, argument.address, found->second->where.size());
@@ -94,6 +97,7 @@ Fault Client::register_buffer(void* address, Bytes size) {
     }
   }
   auto made = std::make_shared<ResidentBuffer>(++last_number_, begin, size);
+  made->is_registered = true;
   buffers_.emplace(begin, made);
   buffers_by_number_.emplace(made->number, made);
   return no_fault();

@@ -31,6 +31,7 @@ struct ResidentBuffer {
   // While a task, or an eviction, moves bytes of it, others that use it wait here.
   bool moving = false;
   std::vector<std::shared_ptr<Task>> parked;
+  bool is_registered = false;  // by the program, as a whole
   bool is_shared = false;  // with other processes: a shared buffer's mapping
   DeviceSet to_evict = 0;  // copies that the daemon wants gone as soon as nobody uses them
 };
