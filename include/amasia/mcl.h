@@ -15,7 +15,8 @@
    Rules for all functions
      Threads  Any thread may call any function at any time between mcl_init and mcl_finit. Two
               threads do not use one handle at once, but for mcl_wait and mcl_test. A child of fork
-              that wants to use the library calls mcl_init itself.
+              that wants to use the library calls mcl_init itself; where its parent had done so, it
+              has no devices of OpenCL and CUDA, whose drivers do not outlive a fork.
      Blocking mcl_init, mcl_finit, mcl_prg_load, mcl_wait*, mcl_transfer_wait, mcl_hdl_free of a
               running task and mcl_get_shared_buffer wait, asleep. Nothing else waits for a device
               or another program.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/backends/registry.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string>
 
@@ -52,6 +54,8 @@ Backends make_backends(std::string_view wanted) {
       backends.all.push_back(std::move(made));
     } else {
       base::log_line(base::LogLevel::kInfo, "no devices of {}: {}", row->name, why);
+      if (!backends.absent.empty()) backends.absent += "; ";
+      backends.absent += fmt::format("{}: {}", row->name, why);
     }
   }
   return backends;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -14,6 +15,7 @@ namespace amasia::devices {
 struct Backends {
   std::unique_ptr<ProgramCache> cache;  // outlives them
   std::vector<std::unique_ptr<Backend>> all;
+  std::string absent;  // why others are not there: "cuda: …; opencl: …"
 };
 
 // The back ends whose names stand in `wanted` (AMASIA_DEVICES_BACKENDS, such as "host,opencl"; "":

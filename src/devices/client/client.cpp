@@ -73,6 +73,7 @@ Result<std::unique_ptr<Client>> Client::start(const ClientSettings& settings,
 
 Status Client::begin(Backends backends) {
   backends_ = std::move(backends);
+  programs_.note_absent(backends_.absent);
   for (const auto& backend : backends_.all) {
     for (const DeviceDescription& description : backend->devices()) {
       if (places_.size() == kMaxDevices) break;

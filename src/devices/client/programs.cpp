@@ -63,8 +63,9 @@ Fault Programs::add(const ProgramCode& code, const std::string& function_name) {
     taken |= (device.backend->takes(device.local) & set_of(code.kind)) != 0;
   }
   if (!taken) {
-    return fault(MCL_ERR_INVPRG, "no device of this node takes programs such as '{}', {}",
-                 code.path.empty() ? function_name : code.path, name_of(code.kind));
+    return fault(MCL_ERR_INVPRG, "no device of this node takes programs such as '{}', {}{}",
+                 code.path.empty() ? function_name : code.path, name_of(code.kind),
+                 absent_.empty() ? "" : " (" + absent_ + ")");
   }
   const auto is_known = [&] {
     std::lock_guard lock(mutex_);

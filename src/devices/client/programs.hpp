@@ -30,6 +30,8 @@ class Programs {
  public:
   explicit Programs(const std::vector<DevicePlace>& devices) : devices_(devices) {}
 
+  // Why back ends are not there, for those whose programs no device takes. Before all else.
+  void note_absent(const std::string& reasons) { absent_ = reasons; }
   // Remembers the program, unless the same one is known. A host function replaces one of its name.
   // Fails where no device takes such programs, or where it does not build: it is built at once for
   // one device of each back end that takes it (but for functions), which blocks.

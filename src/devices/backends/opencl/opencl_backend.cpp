@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which devices there are, and who shares a built program.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <map>
 #include <optional>
 
@@ -127,6 +129,14 @@ std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* w
   const auto library = opencl::load_library();
   if (!library) {
     *why = library.error().message;
+    return nullptr;
+  }
+  // The threads of its drivers are not in a child of fork: what it enqueued would never run.
+  static std::atomic<pid_t> drivers_of{0};
+  pid_t process = 0;
+  if (!drivers_of.compare_exchange_strong(process, ::getpid()) && process != ::getpid()) {
+    *why = fmt::format("process {} has used OpenCL before it forked this one, and its drivers do "
+                       "not outlive that: fork before mcl_init, or exec", process);
     return nullptr;
   }
   auto devices = opencl::open_devices(*library.value());

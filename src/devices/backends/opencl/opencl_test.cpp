@@ -3,6 +3,8 @@
 #include "devices/backends/opencl/opencl.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -86,6 +88,21 @@ TEST_F(OpenclTest, devices_have_names_of_their_own_that_stay) {
   for (std::size_t i = 0; i < second->devices().size(); ++i) {
     EXPECT_EQ(second->devices()[i].identity, backend().devices()[i].identity);
   }
+}
+
+// Kernels would never end there, as the driver's threads are the parent's.
+TEST_F(OpenclTest, a_child_of_fork_is_told_that_the_driver_is_the_parents) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    ProgramCache none("");
+    std::string why;
+    const bool left_out = make_opencl_backend(none, &why) == nullptr;
+    ::_exit(left_out && why.find("before it forked") != std::string::npos ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
 TEST_F(OpenclTest, a_global_offset_is_where_ids_begin) {
