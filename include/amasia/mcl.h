@@ -211,9 +211,10 @@ int mcl_get_dev(uint32_t devid, mcl_dev_info* devinfo);
 
 /* Reads the file `prg_path` (MCL_PRG_BUILTIN: a list of names) once and builds it with the
    compiler's options `copts` (may be NULL) for one device of each back end that takes programs of
-   the kind `flags`, MCL_PRG_*; other devices build it when they first run a kernel of it. Its
-   kernels can be named from now on; a kernel that several programs have is taken from the one
-   loaded first that the task's device can run. Builds are kept on disk (docs/device_backends.md).
+   the kind `flags`, MCL_PRG_* (0: source); other devices build it when they first run a kernel of
+   it. Its kernels can be named from now on; a kernel that several programs have is taken from the
+   one loaded first that the task's device can run. Builds are kept on disk
+   (docs/device_backends.md).
    -MCL_ERR_INVPRG: not readable, no device for this kind, or it does not build; mcl_reason() then
    holds the compiler's log. */
 int mcl_prg_load(char* prg_path, char* copts, unsigned long flags);

@@ -142,16 +142,54 @@ DeviceSet Programs::built_for(const std::string& kernel) const {
 
 template <typename What>
 Fault Programs::check_what(const std::string& kernel, std::size_t count, What what) {
-  Fault why;
-  for (DeviceSet left = built_for(kernel); left != 0; left &= left - 1) {
-    const auto device = static_cast<OwnDevice>(std::countr_zero(left));
-    const LoadedKernel* const loaded = find(device, kernel, count, &why);
-    if (loaded != nullptr) why = fault_of(loaded->refuses(what));
-    if (why.code == MCL_ERR_ARGCOUNT || why.code == MCL_ERR_ARGSIZE) return why;
+  bool is_there = false;
+  const auto ask = [&](DeviceSet devices) {
+    Fault why;
+    for (DeviceSet left = devices; left != 0; left &= left - 1) {
+      const auto device = static_cast<OwnDevice>(std::countr_zero(left));
+      const LoadedKernel* const loaded = find(device, kernel, count, &why);
+      is_there |= loaded != nullptr;
+      if (loaded != nullptr) why = fault_of(loaded->refuses(what));
+      if (why.code == MCL_ERR_ARGCOUNT || why.code == MCL_ERR_ARGSIZE) return why;
+    }
+    return no_fault();
+  };
+  Fault why = ask(built_for(kernel));
+  // Nothing has been built for the others; it is where else nobody has it.
+  if (!why && !is_there) {
+    Fault none;
+    why = ask(devices_for(kernel, &none));
   }
+  if (why) return why;
+  leave_to_those_that_have(kernel);
   why = no_fault();
   devices_for(kernel, &why);
   return why;
+}
+
+// One device of each back end was asked. What its others would say is not known (the preprocessor
+// may see to it that they have other kernels); but a task need not go there to find out.
+void Programs::leave_to_those_that_have(const std::string& kernel) {
+  std::lock_guard lock(mutex_);
+  std::set<const Backend*> have;
+  for (std::size_t i = 0; i < devices_.size(); ++i) {
+    const auto found = kernels_.find({static_cast<OwnDevice>(i), kernel});
+    const bool has = found != kernels_.end() && found->second.loaded != nullptr;
+    if (has) have.insert(devices_[i].backend);
+  }
+  if (have.empty()) return;
+  for (const auto& program : programs_) {
+    const auto lacks = program->lacks.find(kernel);
+    if (lacks == program->lacks.end()) continue;
+    for (DeviceSet left = lacks->second; left != 0; left &= left - 1) {
+      const auto asked = static_cast<std::size_t>(std::countr_zero(left));
+      const Backend* const backend = devices_[asked].backend;
+      if (have.contains(backend)) continue;
+      for (std::size_t i = 0; i < devices_.size(); ++i) {
+        if (devices_[i].backend == backend) lacks->second |= DeviceSet{1} << i;
+      }
+    }
+  }
 }
 
 Fault Programs::check(const std::string& kernel, std::size_t count) {

@@ -72,10 +72,13 @@ class Programs {
   DeviceSet built_for(const std::string& kernel) const;
   template <typename What>
   Fault check_what(const std::string& kernel, std::size_t count, What what);
+  // Takes devices out that would not find the kernel, where others are known to have it.
+  void leave_to_those_that_have(const std::string& kernel);
   // Devices that take the program, and may find the kernel in it.
   DeviceSet may_run(const Program& program, const std::string& kernel) const;
 
   const std::vector<DevicePlace>& devices_;
+  std::string absent_;
   mutable std::mutex mutex_;
   std::condition_variable loaded_;
   std::vector<std::shared_ptr<Program>> programs_;  // `code` of each is constant

@@ -63,7 +63,12 @@ class Builder : public Backend {
   }
   void submit(const Work&, Completion&) override {}
 
+  ProgramKinds takes(LocalDevice) const override {
+    return ~(takes_functions ? 0 : set_of(ProgramKind::kHostFunction));
+  }
+
   std::atomic<int> builds{0};
+  bool takes_functions = true;
   std::function<void()> meanwhile;  // the next time that it builds
 
  private:
@@ -181,6 +186,31 @@ TEST(Programs, ThatOneDeviceLacksAKernelSaysNothingOfOthers) {
   Fault why;
   EXPECT_EQ(programs.devices_for("elsewhere", &why), DeviceSet{2});
   EXPECT_EQ(programs.devices_for("kernel", &why), DeviceSet{3});
+}
+
+// A program of OpenCL C and a function of the host's: a kernel that the one has is not looked for
+// on devices of the other.
+TEST(Programs, AKernelIsLeftToTheBackEndThatHasIt) {
+  Builder several, host;
+  const DeviceDescription any;
+  const std::vector<DevicePlace> devices = {
+      {&several, 0, &any}, {&several, 1, &any}, {&several, 2, &any}, {&host, 0, &any}};
+  Programs programs(devices);
+  ProgramCode code;
+  code.kind = ProgramKind::kSource;
+  code.code = "has all kernels but that";
+  ASSERT_FALSE(programs.add(code, ""));
+  Fault why;
+  EXPECT_EQ(programs.check("elsewhere", kTakes).code, MCL_ERR_INVKER) << "all were asked";
+  code.code = "nor has that one";
+  ASSERT_FALSE(programs.add(code, ""));
+  several.takes_functions = false;
+  code.kind = ProgramKind::kHostFunction;
+  code.code = "elsewhere";
+  ASSERT_FALSE(programs.add(code, "elsewhere"));
+  EXPECT_EQ(programs.check("elsewhere", kTakes).code, 0);
+  EXPECT_EQ(programs.devices_for("elsewhere", &why), DeviceSet{0b1000});
+  EXPECT_EQ(programs.devices_for("kernel", &why), DeviceSet{0b1111});
 }
 
 }  // namespace
