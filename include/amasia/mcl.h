@@ -143,7 +143,8 @@ extern "C" {
 #define MCL_ERR_ARGSIZE 0x10  /* an argument's size is not what the kernel takes */
 #define MCL_ERR_DEVMEM 0x11   /* more memory than any allowed device has */
 #define MCL_ERR_VERSION 0x12  /* the daemon is of another version */
-#define MCL_ERR_SOCKET 0x13   /* the daemon's socket: path too long, or not allowed to this user */
+#define MCL_ERR_SOCKET 0x13   /* the daemon's socket: path too long, not allowed to this user, or
+                                 of a file that is no socket */
 #define MCL_ERR_SHMEM 0x14    /* shared memory is full or refused */
 #define MCL_ERR_NOINIT 0x15   /* mcl_init was not called, or failed, or mcl_finit was called */
 #define MCL_ERR_QUOTA 0x16    /* beyond what the daemon grants one program */

@@ -67,6 +67,16 @@ Result<Descriptor> connect_to_path(const std::string& path) {
   return made;
 }
 
+Status remove_left_socket(const std::string& path) {
+  struct stat found {};
+  if (::lstat(path.c_str(), &found) != 0) return base::ok();
+  if (!S_ISSOCK(found.st_mode)) {
+    return Error{fmt::format("'{}' is there, and is no socket", path), ENOTSOCK};
+  }
+  ::unlink(path.c_str());
+  return base::ok();
+}
+
 Result<std::string> path_of_socket(int descriptor) {
   sockaddr_un address{};
   socklen_t length = sizeof address;

@@ -23,6 +23,10 @@ Result<Descriptor> listen_at_path(const std::string& path, mode_t permissions);
 // where its queue is full.
 Result<Descriptor> connect_to_path(const std::string& path);
 
+// Removes what a listener has left that was killed. ENOTSOCK where something else is there, which
+// stays.
+Status remove_left_socket(const std::string& path);
+
 // The path that a socket has; an error for any other descriptor.
 Result<std::string> path_of_socket(int descriptor);
 

@@ -332,6 +332,18 @@ class Processes(unittest.TestCase):
             self.assertEqual(done.returncode, 2, done.stderr)
             self.assertIn(arguments[-1], done.stderr)
 
+    def test_a_file_where_the_socket_would_be_stays(self):
+        self.socket.parent.mkdir(mode=0o700, exist_ok=True)
+        self.socket.write_text("of the user")
+        for command in ([OPTIONS.daemon], [OPTIONS.client, "work", "1"]):
+            done = subprocess.run(command, env=self.environment, text=True, timeout=LIMIT,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertIn(f"'{self.socket}' is there, and is no socket", done.stdout)
+        self.assertEqual(self.socket.read_text(), "of the user")
+        self.socket.unlink()
+        self.socket.parent.rmdir()
+
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()

@@ -15,6 +15,7 @@ namespace {
 int code_of(const Error& error) {
   switch (error.code) {
     case ENAMETOOLONG:
+    case ENOTSOCK:
     case EPERM:
     case EACCES:
       return MCL_ERR_SOCKET;

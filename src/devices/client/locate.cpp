@@ -72,7 +72,7 @@ Result<os::Descriptor> connect_or_start(const ConnectSettings& settings,
   if (!lock.ok()) return lock.error();
   connected = os::connect_to_path(path);
   if (connected.ok() || !nobody_listens(connected.error())) return connected;
-  ::unlink(path.c_str());  // left behind by a daemon that was killed
+  if (auto done = os::remove_left_socket(path); !done.ok()) return done.error();
   auto listening = os::listen_at_path(path, 0600);
   if (!listening.ok()) return listening.error();
   connected = os::connect_to_path(path);

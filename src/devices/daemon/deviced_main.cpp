@@ -54,10 +54,11 @@ Result<os::Descriptor> listen_here(DaemonSettings& settings) {
     ::rmdir(directory.c_str());
     return why;
   };
-  if (os::connect_to_path(path).ok()) {
+  const auto other = os::connect_to_path(path);
+  if (other.ok() || other.error().code == EAGAIN) {  // it may be stopped, with a full queue
     return Error{fmt::format("a daemon listens at '{}' already", path), EADDRINUSE};
   }
-  ::unlink(path.c_str());  // left behind by one that was killed
+  if (auto done = os::remove_left_socket(path); !done.ok()) return done.error();
   auto listening = os::listen_at_path(path, group ? 0660 : 0600);
   if (!listening.ok()) return give_up(listening.error());
   if (group && (::chown(path.c_str(), static_cast<uid_t>(-1), *settings.server.group) != 0 ||
