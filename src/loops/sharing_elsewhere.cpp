@@ -50,6 +50,7 @@ void SharingModel::note_nodes(std::span<const RegionPart> nodes, bool first) {
     instructions_ += static_cast<double>(node.instructions);
     if (node.threads == 0 || node.work <= 0 || node.busy <= 0) continue;
     const double latest = static_cast<double>(node.busy) / node.work;
+    single_[i].part = node.work;
     double& alone = single_[i].alone_ns;
     const bool is_new = first || alone <= 0;
     alone = is_new ? latest
@@ -135,7 +136,8 @@ bool SharingModel::may_gather() const {
 
 double SharingModel::promise(std::size_t node, double here) const {
   AMASIA_CHECK(node < node_count_, "it is one of the job's nodes");
-  if (here <= 0) here = findings_.alone;
+  const bool measured = here > 0;
+  if (!measured) here = findings_.alone;
   if (node == 0) return here;
   const auto nodes = std::span(single_).first(node_count_);
   double there = alone_on(nodes, node, misses_per_kilo());
@@ -143,6 +145,10 @@ double SharingModel::promise(std::size_t node, double here) const {
   // Both tell of computing only. What is waited for here, since others have the data, is waited for
   // there, too, as far as anybody knows.
   if (there > 0 && origin > 0 && here > 0) there = here * there / origin;
+  // Of a node whose cores are not known to be faster all that is known must say so.
+  if (measured && there > 0 && !is_known_faster(node)) {
+    there = std::max(there, alone_by_rest(nodes, node, here));
+  }
   if (there <= 0 || here <= 0 || single_[node].throughput <= 0) return there;
   return std::min(there, here * single_[0].throughput / single_[node].throughput);
 }

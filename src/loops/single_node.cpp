@@ -14,6 +14,15 @@ double alone_on(std::span<const SingleNode> nodes, std::size_t node,
   return nodes[0].alone_ns * nodes[0].throughput / nodes[node].throughput;
 }
 
+double alone_by_rest(std::span<const SingleNode> nodes, std::size_t node, double here) {
+  AMASIA_CHECK(node < nodes.size(), "it is one of the job's nodes");
+  const SingleNode& origin = nodes[0];
+  const double others = 1 - origin.part;  // of the work
+  const double rest = here - origin.part * origin.alone_ns;
+  if (origin.part <= 0 || others <= 0 || rest <= 0 || nodes[node].alone_ns <= 0) return here;
+  return here * nodes[node].alone_ns / (rest / others);
+}
+
 std::size_t choose_by_counters(std::span<const SingleNode> nodes,
                                std::optional<double> misses_per_kilo) {
   AMASIA_CHECK(!nodes.empty(), "a job has a node");

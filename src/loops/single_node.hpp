@@ -18,6 +18,7 @@ struct SingleNode {
   double alone_ns = 0;    // all of the work, by what it computed of it; 0: nothing was measured
   double throughput = 0;  // of all its cores, relative, as calibrated; 0: it is not to be used
   double core_speed = 0;  // of one of them
+  double part = 0;        // of the work, that it did when that was measured last
 };
 
 // Of 1000 instructions: with as many misses of the last cache or more, a region is bound by memory.
@@ -29,6 +30,13 @@ inline constexpr double kMissesOfMemoryBound = 3;
 // program's data.
 double alone_on(std::span<const SingleNode> nodes, std::size_t node,
                 std::optional<double> misses_per_kilo);
+
+// What the same work takes on `node` as the origin alone does in `here`, by what the others did of
+// it: on the origin that would take what is left of `here` after the origin's own part. Other than
+// alone_on() it does not take a node for faster that had the lighter iterations; but where sharing
+// has lengthened the origin's part it finds too much. `here` if there is nothing left, or nothing
+// tells.
+double alone_by_rest(std::span<const SingleNode> nodes, std::size_t node, double here);
 
 // The paper's choice, by counters only: the node of the highest throughput where there are few
 // misses, else the one of the fastest cores. Of equal ones the lowest; without counters node 0.

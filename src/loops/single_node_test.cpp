@@ -8,6 +8,8 @@
 namespace amasia::loops {
 namespace {
 
+using Nodes = std::vector<SingleNode>;
+
 // The paper's machine: few fast cores with large caches, and many slow ones.
 std::vector<SingleNode> xeon_and_thunder() {
   return {{.throughput = 16 * 3.0, .core_speed = 3}, {.throughput = 96 * 1.0, .core_speed = 1}};
@@ -43,6 +45,25 @@ TEST(SingleNode, IsPredictedByWhatItComputedOrElseByItsSpeedIfMissesAreFew) {
   nodes[1].alone_ns = 700;
   EXPECT_DOUBLE_EQ(alone_on(nodes, 1, 1.0), 700) << "what was measured counts";
   EXPECT_DOUBLE_EQ(alone_on(nodes, 1, 5.0), 700);
+}
+
+// The origin alone takes 10. Of two halves its own took 7, the other node's 2.
+TEST(SingleNode, TheLighterHalfMakesNoFasterNode) {
+  const Nodes nodes = {{.alone_ns = 14, .part = 0.5}, {.alone_ns = 4, .part = 0.5}};
+  EXPECT_NEAR(alone_by_rest(nodes, 1, 10), 10 * 4.0 / 6.0, 1e-9);
+  const Nodes like = {{.alone_ns = 14, .part = 0.5}, {.alone_ns = 6, .part = 0.5}};
+  EXPECT_NEAR(alone_by_rest(like, 1, 10), 10, 1e-9);
+}
+
+TEST(SingleNode, AFasterNodeIsFoundByTheRestOfTheWork) {
+  const Nodes nodes = {{.alone_ns = 10, .part = 0.6}, {.alone_ns = 2.5, .part = 0.4}};
+  EXPECT_NEAR(alone_by_rest(nodes, 1, 10), 2.5, 1e-9);
+}
+
+TEST(SingleNode, WhereTheOriginsPartTookAllOfTheTimeNothingIsPromised) {
+  const Nodes nodes = {{.alone_ns = 22, .part = 0.5}, {.alone_ns = 4, .part = 0.5}};
+  EXPECT_EQ(alone_by_rest(nodes, 1, 10), 10);
+  EXPECT_EQ(alone_by_rest(Nodes(2), 1, 10), 10);
 }
 
 }  // namespace
