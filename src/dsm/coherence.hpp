@@ -24,6 +24,7 @@
 #include "dsm/address_space.hpp"
 #include "dsm/deadlines.hpp"
 #include "dsm/engine.hpp"
+#include "dsm/fill_around.hpp"
 #include "dsm/lent_pages.hpp"
 #include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
@@ -34,7 +35,6 @@
 #include "dsm/protocol/hold_policy.hpp"
 #include "dsm/protocol/single_writer.hpp"
 #include "dsm/protocol/turns.hpp"
-#include "dsm/fill_around.hpp"
 #include "dsm/recall.hpp"
 #include "dsm/waiting_threads.hpp"
 

@@ -7,6 +7,7 @@
 //   prefetch        which pages to ask for before they are touched (pure): walks;
 //   fill_around     blocks of which pages are met in no order;
 //   recall          what was waited for at the same place of the program
+//   lent_pages      where the pages are that other nodes have asked for
 // Invariants: the engine and all that it calls touch no managed page through the view, take no lock
 // that a thread can hold while it touches managed memory, and allocate nothing from the managed
 // heap.

@@ -28,9 +28,9 @@ class Gathering {
 
  private:
   std::vector<const Region*> regions_;
-  std::uint64_t runs_ = 0;       // of all regions
-  bool data_went_out_ = false;   // since the last kGather
-  bool gathers_ = false;         // and has not been told to stop
+  std::uint64_t runs_ = 0;      // of all regions
+  bool data_went_out_ = false;  // since the last kGather
+  bool gathers_ = false;        // and has not been told to stop
 };
 
 }  // namespace amasia::omp
