@@ -81,24 +81,41 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
   for (const Fault& fault : faults) {
     const CacheState state = pages_[fault.page.value].state(is_home(fault.page));
     note_fault(fault, state);
-    if (fault.write && state == CacheState::kShared) migratory_.on_upgrade(fault.page, now);
-    const bool as_writer = fault.write || (state == CacheState::kInvalid &&
-                                           migratory_.on_read_fault(fault.page, now));
+    const bool as_writer = asks_as_writer(fault, state, place);
     if (state == CacheState::kInvalid && !as_writer) {
       recall_.on_fault(place, fault.page, Recall::Want::kRead);
     } else if (state == CacheState::kShared && fault.write) {
       recall_.on_fault(place, fault.page, Recall::Want::kOwn);
     }
-    step_cache(fault.page, {as_writer ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault},
+    const bool owns = fault.write || (as_writer && state == CacheState::kInvalid);
+    step_cache(fault.page, {owns ? CacheEventKind::kWriteFault : CacheEventKind::kReadFault},
                nullptr);
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
     // was left out of the view to tell how far a walk has come.
     if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
-      const bool walks = read_ahead(fault);
-      if (!walks && !fault.write && state != CacheState::kShared) read_around(fault.page);
+      const bool walks = read_ahead(fault, as_writer);
+      if (!walks && !as_writer && state != CacheState::kShared) read_around(fault.page);
     }
   }
   finish_events();
+}
+
+// Also to read, if a store is likely to follow.
+bool Coherence::asks_as_writer(const Fault& fault, CacheState state, std::uint64_t place) {
+  if (fault.write) {
+    if (state != CacheState::kShared) return true;
+    migratory_.on_upgrade(fault.page, now_);
+    const PageUse* const use = uses_.find(fault.page);
+    const Nanos used = use == nullptr ? kNever : cpu_used_since_install(*use);
+    load_store_.on_store(place, fault.thread_id, fault.page, used);
+    return true;
+  }
+  if (state != CacheState::kInvalid) {  // the walk goes on with pages that are not here
+    return load_store_.expects_store(place, fault.thread_id, fault.page);
+  }
+  // Both are to hear of it.
+  const bool migrates = migratory_.on_read_fault(fault.page, now_);
+  return load_store_.on_load(place, fault.thread_id, fault.page) || migrates;
 }
 
 bool Coherence::on_place(std::uint64_t place, Nanos now) {
@@ -118,7 +135,7 @@ bool Coherence::ask_early(PageIndex page, Recall::Want want) {
   ++counts_.pages_prefetched;
   if (write) migratory_.on_upgrade(page, now_);  // which it will not hear of by a fault
   step_cache(page, {write ? CacheEventKind::kWriteFault : CacheEventKind::kPrefetchRead}, nullptr);
-  read_ahead({page, 0, write});
+  read_ahead({page, 0, write}, write);
   return true;
 }
 
@@ -156,15 +173,13 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
                                  : counts_.faults_upgrade);
 }
 
-bool Coherence::read_ahead(const Fault& fault) {
+// `as_writer`: how to ask for pages. A walk that reads may want to own them.
+bool Coherence::read_ahead(const Fault& fault, bool as_writer) {
   if (limited() && copies_.count() >= copies_allowed()) return true;
   const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
   const PageIndex segment_end = page_at(segment, segment.count);
   const ReadAhead::Plan plan = read_ahead_.on_fault(fault.page, fault.write, segment_end);
-  for (PageCount i = 0; i < plan.run.count; ++i) {
-    const PageIndex page = page_at(plan.run, i);
-    ask_for(page, fault.write);
-  }
+  for (PageCount i = 0; i < plan.run.count; ++i) ask_for(page_at(plan.run, i), as_writer);
   return plan.run.count > 0;
 }
 

@@ -26,6 +26,7 @@
 #include "dsm/engine.hpp"
 #include "dsm/fill_around.hpp"
 #include "dsm/lent_pages.hpp"
+#include "dsm/load_store.hpp"
 #include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
 #include "dsm/page_copies.hpp"
@@ -113,7 +114,9 @@ class Coherence {
   void own_again(PageIndex page);
   void note_fault(const Fault& fault, protocol::CacheState state);
   bool ask_early(PageIndex page, Recall::Want want);
-  bool read_ahead(const Fault& fault);  // true: its neighbours are asked for, or must not be
+  bool asks_as_writer(const Fault& fault, protocol::CacheState state, std::uint64_t place);
+  // True: its neighbours are asked for, or must not be.
+  bool read_ahead(const Fault& fault, bool as_writer);
   void read_around(PageIndex page);
   void ask_for(PageIndex page, bool write);
   void gather();
@@ -169,6 +172,7 @@ class Coherence {
   os::ReservedArray<protocol::DirectoryEntry> directory_;  // entries of pages whose home is here
   Outbox outbox_;
   MigratoryPages migratory_;
+  LoadStore load_store_;
   ReadAhead read_ahead_;
   FillAround fill_around_;
   LentPages lent_;

@@ -6,6 +6,8 @@
 //   heap/           the managed heap of a node, and blocks of other nodes' heaps
 //   prefetch        which pages to ask for before they are touched (pure): walks;
 //   fill_around     blocks of which pages are met in no order;
+//   migratory       pages that nodes in turns read and then write;
+//   load_store      threads that write what they have just read;
 //   recall          what was waited for at the same place of the program
 //   lent_pages      where the pages are that other nodes have asked for
 // Invariants: the engine and all that it calls touch no managed page through the view, take no lock

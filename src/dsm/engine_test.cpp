@@ -183,6 +183,26 @@ TEST_P(EngineTest, ScatteredReadsAreAskedForByBlocks) {
   EXPECT_LT(cluster.engine(1).statistics().faults_read, kPages / 4);
 }
 
+// Each page is waited for once, not to read it and then to own it, and no neighbour is asked for.
+TEST_P(EngineTest, ScatteredPagesThatAreAddedToAreAskedForAsAWriter) {
+  if (nodes() == 1) return;
+  constexpr std::uint64_t kPlace = 9;
+  constexpr Bytes kPages = 256, kApart = 3;
+  TestCluster cluster(nodes());
+  // Adding to these takes a load and a store; to whole numbers one instruction that writes.
+  const auto number = [&](NodeId::representation node, Bytes i) -> double& {
+    return *cluster.at<double>(node, 0, i * 149 % kPages * kApart * kPageSize);
+  };
+  for (Bytes i = 0; i < kPages; ++i) number(0, i) = static_cast<double>(i);
+  cluster.engine(1).enter_place(kPlace);
+  for (Bytes i = 0; i < kPages; ++i) number(1, i) += 7;
+  cluster.engine(1).enter_place(0);
+  const Statistics statistics = cluster.engine(1).statistics();
+  EXPECT_LT(statistics.faults_upgrade, kPages / 4);
+  EXPECT_LT(statistics.pages_in, kPages * 3 / 2);
+  for (Bytes i = 0; i < kPages; ++i) EXPECT_EQ(number(0, i), static_cast<double>(i + 7));
+}
+
 TEST_P(EngineTest, WhatOthersOwnIsGatheredAtItsHomeWithoutAFault) {
   if (nodes() == 1) return;
   TestCluster cluster(nodes());
