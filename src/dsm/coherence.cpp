@@ -24,6 +24,8 @@ constexpr PageCount kLongWalk = 16;
 constexpr PageCount kMaxPagesInHint = 4096;
 // Asked back at a time: a fault waits for what is on its way, 2 ms where a link has 200 MB/s.
 constexpr PageCount kGatheredAtOnce = 128;
+// Looks at what may have to be asked back before faults and messages have their turn again.
+constexpr PageCount kGatherLooks = 8192;
 // A step seldom finds more pages whose hold ends; the bound is checked.
 constexpr std::size_t kMaxReleases = std::size_t{1} << 20;
 
@@ -209,6 +211,7 @@ void Coherence::read_around(PageIndex page) {
 void Coherence::on_gather(bool on, Nanos now) {
   now_ = now;
   gathers_ = on;
+  next_gather_ = kNever;
   if (on) gather();
   finish_events();
 }
@@ -216,6 +219,7 @@ void Coherence::on_gather(bool on, Nanos now) {
 // Asks for more once the last page that was asked for is here. What is shared stays: it can be read
 // here, and perhaps nobody writes it.
 void Coherence::gather() {
+  next_gather_ = kNever;
   if (gathered_last_.has_value()) {
     const CacheState state = pages_[gathered_last_->value].state(true);
     if (state == CacheState::kWritePending || state == CacheState::kWritePendingData ||
@@ -224,7 +228,12 @@ void Coherence::gather() {
     }
     gathered_last_.reset();
   }
-  for (PageCount asked = 0; gathers_ && asked < kGatheredAtOnce;) {
+  PageCount looks = 0;
+  for (PageCount asked = 0; gathers_ && asked < kGatheredAtOnce; ++looks) {
+    if (looks == kGatherLooks) {
+      next_gather_ = now_;
+      return;
+    }
     if (gathering_.count == 0) {
       const std::optional<PageRun> block = lent_.take();
       if (!block.has_value()) {
@@ -358,12 +367,13 @@ void Coherence::on_time(Nanos now) {
     report_long_waits();
     next_watch_ = now + settings_.watchdog_period;
   }
+  if (next_gather_ <= now) gather();
   finish_events();
 }
 
 Nanos Coherence::next_time() const {
   const bool watching = settings_.watchdog_period > 0 && waiting_.count() > 0;
-  return std::min({deadlines_.next(), watching ? next_watch_ : kNever, next_look_});
+  return std::min({deadlines_.next(), watching ? next_watch_ : kNever, next_look_, next_gather_});
 }
 
 // ---- steps and batches ---------------------------------------------------------------------

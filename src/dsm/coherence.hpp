@@ -179,6 +179,7 @@ class Coherence {
   PageRun gathering_{};  // what of a block is still to be asked back
   bool gathers_ = false;
   std::optional<PageIndex> gathered_last_;  // the last page that was asked back
+  Nanos next_gather_ = std::numeric_limits<Nanos>::max();  // where it was cut short
   Recall recall_;
   Deadlines deadlines_;
   PageUses uses_;

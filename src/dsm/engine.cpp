@@ -176,10 +176,13 @@ void Engine::Service::on_message(const fabric::Incoming& message) {
     coherence_->on_frame(message.from, message.body, now);
   }
   note_state();
-  if (wakes_at_ != 0 && coherence_->next_time() < wakes_at_) {  // S3
-    wakes_at_ = coherence_->next_time();
-    wakeup_.raise();
-  }
+  wake_in_time();
+}
+
+void Engine::Service::wake_in_time() {  // S3
+  if (wakes_at_ == 0 || coherence_->next_time() >= wakes_at_) return;
+  wakes_at_ = coherence_->next_time();
+  wakeup_.raise();
 }
 
 ThreadSlot* Engine::Service::register_thread() {
@@ -218,6 +221,7 @@ void Engine::Service::recall(std::uint64_t place) {
 void Engine::Service::gather(bool on) {
   const os::MutexLock lock(mutex_);
   coherence_->on_gather(on, os::monotonic_now());
+  wake_in_time();
 }
 
 void Engine::Service::prefetch(AddressRange range, AccessKind access) {

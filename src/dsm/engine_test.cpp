@@ -222,6 +222,20 @@ TEST_P(EngineTest, WhatOthersOwnIsGatheredAtItsHomeWithoutAFault) {
   EXPECT_EQ(after.faults_read + after.faults_write, before.faults_read + before.faults_write);
 }
 
+// What is only read is looked at in pieces, and they come to an end.
+TEST_P(EngineTest, WhatLiesBehindManyPagesThatAreOnlyReadIsGatheredToo) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kPages = 20000;  // more than are looked at in one go
+  Bytes sum = 0;
+  for (Bytes i = 0; i < kPages; ++i) sum += *cluster.at<Bytes>(1, 0, i * kPageSize);
+  *cluster.at<Bytes>(1, 0, kPages * kPageSize) = 7;
+  const Statistics before = cluster.engine(0).statistics();
+  cluster.engine(0).gather(true);
+  while (cluster.engine(0).statistics().pages_in == before.pages_in) std::this_thread::yield();
+  EXPECT_EQ(*cluster.at<Bytes>(0, 0, kPages * kPageSize), 7 + sum);
+}
+
 TEST_P(EngineTest, AHintBringsPagesWithoutAFault) {
   if (nodes() == 1) return;
   TestCluster cluster(nodes());

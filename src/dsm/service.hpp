@@ -67,6 +67,7 @@ class Engine::Service final : public fabric::Handler {
   int round();
   int handle_faults_and_time();
   void note_state() AMASIA_REQUIRES(mutex_);
+  void wake_in_time() AMASIA_REQUIRES(mutex_);
   bool is_window(PageIndex first, std::uint32_t mask) const;
   bool left_to_helpers() const;
   bool may_spin(Nanos idle) const;
