@@ -637,6 +637,16 @@ TEST(SharingModel, ALongTrialIsRepeated) {
   EXPECT_EQ(model.phase(), Phase::kAlone) << "1.875 ms on average";
 }
 
+// Another region that is shared takes the data away before each execution of the trial.
+TEST(SharingModel, ATrialToWhichTheDataNeverComeBackSaysNothing) {
+  SharingModel model(std::vector<double>{1, 1});
+  observe_until_trial(model);
+  const double alone = model.findings().alone;
+  while (model.phase() == Phase::kTrial) model.observe_alone(6'000'000, 2'000'000);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_EQ(model.findings().alone, alone);
+}
+
 // Threads are woken late once, in the very execution that decides.
 TEST(SharingModel, ALateForkDecidesNothing) {
   const std::array<double, 2> powers{1, 1};

@@ -39,10 +39,14 @@ void SharingModel::doubt() {
 
 // In the first one the data come back, and in later ones as long as the origin waits for pages. A
 // long one may have been disturbed, or stood still for all: under a quota of CPU time one out of a
-// few does.
+// few does. Where they never come back, as another region that is shared takes them away each time,
+// it was not tried alone, and what is known of that can at most be too long.
 void SharingModel::observe_trial(double time, double stall) {
   const bool is_last = runs_in_phase_ == kMostTrialRuns;
   const bool counts = runs_in_phase_ >= kTrialRuns && stall <= kComing * time;
+  if (is_last && trial_runs_ == 0 && !counts && findings_.alone > 0) {
+    time = std::min(time, findings_.alone);
+  }
   if (counts || (is_last && trial_runs_ == 0)) {
     trial_time_ += time;
     longest_trial_ = std::max(longest_trial_, time);
