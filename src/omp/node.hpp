@@ -74,6 +74,8 @@ struct NodeSettings {
   // How much longer computing takes on this node than the CPU time that it uses, where its cores
   // are not its own; at first.
   double stretch = 1;
+  // Of CPU time; one entry per node, or none where no node has a limit.
+  std::vector<loops::CpuLimit> cpu_limits;
   base::SharePolicy share = base::SharePolicy::kAuto;
   // What leaders count while a region is probed.
   CounterSettings counters;
@@ -301,6 +303,7 @@ class Node final : public fabric::Handler {
   mutable std::mutex records_mutex_;
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
   RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
+  Nanos last_shared_end_ = 0;            // under records_mutex_
   Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
   ArgumentPages argument_pages_;         // on the origin, of the region that runs

@@ -67,6 +67,12 @@ bool environment_fixes_teams() {
   return dynamic != nullptr && ::strcasecmp(dynamic, "false") == 0;
 }
 
+// Of a node that --emulate gives a part of a core.
+loops::CpuLimit limit_of(double share) {
+  if (share >= 1) return {};
+  return {.cores = share, .period = os::quota_of(share).period_us * base::kMicrosecond};
+}
+
 }  // namespace
 
 NodeProcess::NodeProcess(Process& owner)
@@ -181,6 +187,7 @@ void NodeProcess::make_node() {
   settings.told_speeds = settings.fixed_speeds || !options().emulate.empty();
   if (const auto slowed = base::parse_shares(options().emulate); slowed) {
     settings.stretch = 1 / (*slowed)[process_.space.self().value];
+    for (const double share : *slowed) settings.cpu_limits.push_back(limit_of(share));
   }
   if (board_ != nullptr) board_->look_around(fabric_->node_count());
   node_ = std::make_unique<Node>(*fabric_, *this, std::move(settings), board_.get());

@@ -312,6 +312,9 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   } else {
     Samples& samples = record.samples;
     take_samples(plan.shares, totals, !by_core, samples);
+    hold_to_limits(plan.shares, totals, settings_.cpu_limits, plan.started - last_shared_end_,
+                   samples);
+    last_shared_end_ = plan.started + elapsed;
     if (plan.counts) record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();

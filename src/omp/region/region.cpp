@@ -90,6 +90,19 @@ void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals>
   }
 }
 
+void hold_to_limits(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                    std::span<const loops::CpuLimit> limits, Nanos rest, Samples& samples) {
+  if (limits.empty()) return;
+  for (const NodeShare& share : shares) {
+    loops::RegionPart& part = samples.nodes[share.node.value];
+    // The origin does not rest: it does what lies between regions.
+    const Nanos rested = share.node == base::kOrigin ? 0 : rest;
+    const Nanos time = loops::sustained_time(limits[share.node.value],
+                                             totals[share.node.value].cpu_ns, rested);
+    part.busy = std::max(part.busy, time - part.stall);
+  }
+}
+
 std::vector<NodeShare> pack_threads(std::uint32_t threads,
                                     std::span<const std::uint32_t> capacity) {
   AMASIA_CHECK(threads > 0 && !capacity.empty() && capacity[0] > 0,

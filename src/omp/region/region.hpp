@@ -80,11 +80,12 @@ struct NodeShare {
 
 // What the threads of a node did in one execution of a region: sums over them.
 struct NodeTotals {
-  std::uint64_t faults = 0;
+  std::uint32_t faults = 0;
+  std::uint32_t marks = 0;       // TeamMark
   Nanos stall_ns = 0;            // waiting for pages
   Nanos busy_ns = 0;             // waiting neither for pages nor for other threads
+  Nanos cpu_ns = 0;              // used, but not in waits; where the node has a limit of it, else 0
   std::uint64_t iterations = 0;  // of loops that are handed out at run time
-  std::uint64_t marks = 0;       // TeamMark
   // Of its leader, in runs that are counted (leader_counters.hpp).
   std::uint64_t cache_misses = 0;
   std::uint64_t instructions = 0;
@@ -99,11 +100,16 @@ struct Samples {
 void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
                   bool by_threads, Samples& samples);
 
+// A node that has a limit of CPU time is taken for as busy as it would be in many such executions.
+// `limits` by node, or none; `rest` is the time since a region was last shared.
+void hold_to_limits(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
+                    std::span<const loops::CpuLimit> limits, Nanos rest, Samples& samples);
+
 // Loops were divided by the nodes' speeds.
-inline constexpr std::uint64_t kDividedBySpeed = 1;
+inline constexpr std::uint32_t kDividedBySpeed = 1;
 // A thread has asked for its number or the team's size in a way that the compiler does not: what it
 // computes from that may not hold in a team of another size.
-inline constexpr std::uint64_t kKnowsTeamSize = 2;
+inline constexpr std::uint32_t kKnowsTeamSize = 2;
 
 // The region's statistics by place in the program. Written on the origin at the end of each run;
 // other nodes know its site.

@@ -48,6 +48,45 @@ TEST(PackThreads, NumbersAllThreadsOnce) {
   }
 }
 
+// Two of three nodes, of two threads each, and half a core for the second one.
+class Limits : public ::testing::Test {
+ protected:
+  loops::RegionPart second(Nanos cpu, Nanos rest) {
+    std::vector<NodeTotals> totals(3);
+    totals[0] = {.stall_ns = 0, .busy_ns = 8000, .cpu_ns = 8000};
+    totals[1] = {.stall_ns = 2000, .busy_ns = 4000, .cpu_ns = cpu};
+    take_samples(shares_, totals, true, samples_);
+    hold_to_limits(shares_, totals, limits_, rest, samples_);
+    return samples_.nodes[1];
+  }
+
+  const std::vector<NodeShare> shares_ = {{.node = NodeId{0}, .threads = 2},
+                                          {.node = NodeId{1}, .threads = 2}};
+  std::vector<loops::CpuLimit> limits_{{}, {.cores = 0.5, .period = 3000}, {}};
+  Samples samples_;
+};
+
+TEST_F(Limits, ANodeIsAsBusyAsItIsInManyExecutions) {
+  EXPECT_EQ(second(4000, 0).time(), 8000) << "whether it was kept waiting this time or not";
+  EXPECT_EQ(second(4000, 0).stall, 1000) << "in which the limit was not used up";
+  EXPECT_EQ(second(4000, 1000).time(), 7000);
+  EXPECT_EQ(second(4000, 90'000).time(), 5000);
+  EXPECT_EQ(second(1000, 0).busy, 2000) << "it took longer for another reason";
+  EXPECT_EQ(samples_.nodes[0].busy, 4000);
+}
+
+TEST_F(Limits, WhereNoNodeHasOneTimesAreTheirOwn) {
+  limits_.clear();
+  EXPECT_EQ(second(4000, 0).busy, 2000);
+}
+
+// It does what lies between regions.
+TEST_F(Limits, TheOriginDoesNotRest) {
+  limits_[0] = {.cores = 0.5, .period = 3000};
+  second(4000, 90'000);
+  EXPECT_EQ(samples_.nodes[0].busy, 16'000);
+}
+
 void a_function_of_this_program() {}
 
 TEST(Site, NamesThePlaceWhereItIsKnown) {

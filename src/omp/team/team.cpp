@@ -43,7 +43,11 @@ std::uint64_t place_of(const void* function, std::span<const NodeShare> shares) 
 }  // namespace
 
 Team::Team(Node& node)
-    : node_(node), counters_(node.settings().counters), stretch_(node.settings().stretch) {}
+    : node_(node), counters_(node.settings().counters), stretch_(node.settings().stretch) {
+  const std::vector<loops::CpuLimit>& limits = node.settings().cpu_limits;
+  cpu_is_limited_ = !limits.empty() && limits[node.self().value].holds();
+}
+
 Team::~Team() = default;
 
 void Team::begin(const Begin& begin) {
@@ -126,7 +130,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   if (shows_affinity_) runtime_->show_affinity();
   if (keeps_values_) node_.thread_values().enter(frame.global_id);
   const ThreadCounters before = node_.services().thread_counters();
-  frame.measures_cpu = counts_ || faulted_[local_id] != 0;
+  frame.measures_cpu = counts_ || cpu_is_limited_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
@@ -151,7 +155,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   frame.active += os::monotonic_now() - frame.waited;
   if (frame.measures_cpu) frame.cpu += os::own_cpu_time();
   const ThreadCounters after = node_.services().thread_counters();
-  frame.totals.faults = after.faults - before.faults;
+  frame.totals.faults = static_cast<std::uint32_t>(after.faults - before.faults);
   frame.totals.stall_ns = after.stall_ns - before.stall_ns;
   if (frame.asked_number != frame.asked_size) frame.totals.marks |= kKnowsTeamSize;
 }
@@ -180,6 +184,7 @@ NodeTotals Team::totals() {
     sum.faults += one.faults;
     sum.busy_ns += busy;
     sum.stall_ns += active - busy;
+    if (cpu_is_limited_) sum.cpu_ns += frame.cpu;
     sum.iterations += one.iterations;
     sum.marks |= one.marks;
     sum.cache_misses += one.cache_misses;

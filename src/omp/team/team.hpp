@@ -214,6 +214,7 @@ class Team {
   // Which threads had faults in the node's last region: they measure their CPU time in the next
   // one, too, which costs half a microsecond.
   std::vector<std::uint8_t> faulted_;
+  bool cpu_is_limited_ = false;
   double stretch_;  // how much longer computing takes than CPU time, on a core of its own
   std::vector<Deposit> deposits_;
   SingleBoard singles_;

@@ -157,7 +157,8 @@ class Boards {
 // N nodes; the test's thread is the origin's main thread.
 class Job {
  public:
-  Job(const Shape& shape, Bytes window = 32 * base::kKiB)
+  // `last_cores`: what the last node is limited to; 0: nothing.
+  Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0)
       : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
     const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
@@ -165,6 +166,8 @@ class Job {
     settings.core_speeds.assign(nodes, 1.0);
     settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
     settings.reduction_window = window;
+    settings.cpu_limits.resize(nodes);
+    settings.cpu_limits.back() = {.cores = last_cores, .period = base::kMillisecond};
     // What every kernel counts, in the place of what not every processor does.
     settings.counters.events = {os::PerfEvent::kTaskClock, os::PerfEvent::kPageFaults};
     parts_.resize(nodes);
@@ -266,6 +269,14 @@ TEST_P(Teams, CountWhileNodesAreFoundOutAboutOnly) {
     EXPECT_GE(first[id].cache_misses, 100u * base::kMicrosecond) << "node " << id;
     EXPECT_EQ(third[id].cache_misses, second[id].cache_misses) << "node " << id;
   }
+}
+
+// The last node may use a hundredth of a core: it has used its CPU time for long.
+TEST_P(Teams, ANodeWithALimitOfCpuTimeIsBusyForAsLongAsThatTakes) {
+  Job job(GetParam(), 32 * base::kKiB, 0.01);
+  job.run([](ThreadFrame&, void* const*) { compute(base::kMillisecond); }, {});
+  const Samples samples = job.origin().region_records().at(0).samples;
+  EXPECT_GE(samples.nodes[nodes() - 1].time(), 90 * base::kMillisecond * GetParam().threads);
 }
 
 TEST_P(Teams, ShowEachThreadOnItsNodeWhereTheForkAsksForIt) {
