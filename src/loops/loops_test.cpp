@@ -88,13 +88,25 @@ TEST(Space, HoldsAtTheExtremes) {
   EXPECT_EQ(space_until(kMax, kMin, std::int64_t{-1}).count, ~0ull);
   EXPECT_EQ(space_until(kMax, kMin, kMin).count, 2u);
   EXPECT_EQ(space_until(kMin, kMax, kMax).count, 3u);
-  EXPECT_EQ(space_through(kMin, kMax, std::int64_t{1}).count, ~0ull);
-  EXPECT_EQ(space_through<std::uint64_t>(0, ~0ull, 1).count, ~0ull);
-  EXPECT_EQ(space_through<std::uint32_t>(0, ~0u, 1).count, 1ull << 32);
+  EXPECT_EQ(space_through(std::int64_t{kMin + 1}, kMax, std::int64_t{1}).count, ~0ull);
+  EXPECT_EQ(space_through<std::uint64_t>(0, ~0ull - 1, 1).count, ~0ull);
+  EXPECT_EQ(space_through<std::uint32_t>(0, ~0u - 1, 1).count, ~0u);
+  EXPECT_EQ(space_through<std::uint32_t>(0, ~0u, 2).count, 1ull << 31);
   EXPECT_EQ(space_until<std::uint64_t>(~0ull, 0, false, 0 - 1ull).count, ~0ull);
   EXPECT_EQ(space_until<std::uint64_t>(~0ull, 0, false, 0 - (~0ull >> 1)).count, 3u);
   EXPECT_EQ(space_until<std::uint64_t>(5, 5, true, 1).count, 0u);
   EXPECT_EQ(value_at<std::int64_t>(space_until(kMin, kMax, kMax), 2), kMax - 1);
+}
+
+// What flang says of an empty loop: it counts iterations in an unsigned type, and says 0 to n - 1.
+TEST(Space, ThroughAllValuesIsEmpty) {
+  EXPECT_EQ(space_through<std::uint32_t>(0, ~0u, 1).count, 0u);
+  EXPECT_EQ(space_through<std::uint64_t>(0, ~0ull, 1).count, 0u);
+  EXPECT_EQ(space_through<std::uint32_t>(~0u, 0, -1).count, 0u);
+  constexpr auto kMin = std::numeric_limits<std::int32_t>::min();
+  constexpr auto kMax = std::numeric_limits<std::int32_t>::max();
+  EXPECT_EQ(space_through<std::int32_t>(kMin, kMax, 1).count, 0u);
+  EXPECT_EQ(space_through<std::int32_t>(0, -1, 1).count, 0u);
 }
 
 TEST(StaticShare, TilesEveryLoopInThreadOrder) {

@@ -61,7 +61,8 @@ constexpr Space space_until(T start, T end, T step) {
 }
 
 // The loop  for (i = lower; step > 0 ? i <= upper : i >= upper; i += step) , as libomp's calls give
-// it. A loop over all 2^64 values of a type is cut to 2^64-1 iterations; none can be executed.
+// it. Bounds that take in all values of their type stand for no iteration, as in libomp, which
+// counts in that type: flang says 0 to n - 1 for a loop of n iterations, also where n is 0.
 template <std::integral T>
 constexpr Space space_through(T lower, T upper, std::make_signed_t<T> step) {
   AMASIA_CHECK(step != 0, "a loop needs a step");
@@ -70,8 +71,8 @@ constexpr Space space_through(T lower, T upper, std::make_signed_t<T> step) {
   const std::uint64_t stride = detail::widened(step);
   if (up ? lower > upper : lower < upper) return {from, stride, 0};
   const std::uint64_t steps = up ? (to - from) / stride : (from - to) / (0 - stride);
-  const bool whole = steps == std::numeric_limits<std::uint64_t>::max();
-  return {from, stride, whole ? steps : steps + 1};
+  const bool whole = steps == std::numeric_limits<std::make_unsigned_t<T>>::max();
+  return {from, stride, whole ? 0 : steps + 1};
 }
 
 // The loop variable's value in iteration `number`; also for number == count, where it is the first
