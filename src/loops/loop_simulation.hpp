@@ -208,7 +208,8 @@ class Simulation {
       }
     };
     for (std::size_t r = 0; r < nodes(); ++r) {
-      team[r].pool = NodePool(terms.schedule, machine_.threads, first_refill(terms, powers, r));
+      team[r].pool =
+          NodePool(terms.schedule, terms.count, machine_.threads, first_refill(terms, powers, r));
     }
     for (std::uint32_t thread = 0; thread < machine_.threads; ++thread) {
       for (std::size_t r = 0; r < nodes(); ++r) {

@@ -185,7 +185,7 @@ struct LoopRun {
     for (std::size_t rank = 0; rank < team.size(); ++rank) {
       const std::uint32_t n = team[rank].threads;
       Node node;
-      node.pool = NodePool(loop.schedule, n, first_refill(loop, team, rank));
+      node.pool = NodePool(loop.schedule, loop.count, n, first_refill(loop, team, rank));
       node.last_end.assign(n, 0);
       node.in_hand.assign(n, 0);
       node.done.assign(n, false);
@@ -232,6 +232,7 @@ struct LoopRun {
       case NodePool::Answer::kIterations: {
         auto& last = node.last_end[thread];
         ASSERT_TRUE(taken.range.begin >= last || schedule_of(terms.schedule.kind).probes());
+        ASSERT_NE(last, terms.count) << "what lastprivate keeps is of the last iteration";
         last = taken.range.end;
         node.in_hand[thread] = taken.range.size();
         parts.push_back(taken.range);

@@ -2,6 +2,7 @@
 #include "loops/pool.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace amasia::loops {
 
@@ -76,15 +77,25 @@ Refill first_deal(GlobalPool& pool, std::size_t nodes, std::size_t rank) {
   return deal;
 }
 
-NodePool::NodePool(ScheduleRequest request, std::uint32_t threads, Refill first)
+NodePool::NodePool(ScheduleRequest request, std::uint64_t count, std::uint32_t threads,
+                   Refill first)
     : request_(request),
+      count_(count),
       threads_(threads),
       stock_(first.range),
-      refill_(first.range.size()),
       piece_(first.piece),
       more_(first.more) {
   AMASIA_CHECK(schedule_of(request.kind).pooled(), "only pooled schedules have a pool");
   AMASIA_CHECK(threads > 0, "a node that shares a loop has threads");
+  keep_last(stock_);
+  refill_ = stock_.size();
+}
+
+void NodePool::keep_last(Iterations& range) {
+  if (range.empty() || range.end != count_ || !schedule_of(request_.kind).probes()) return;
+  AMASIA_CHECK(!keeps_last_, "there is one last iteration");
+  keeps_last_ = true;
+  --range.end;
 }
 
 void NodePool::restock() {
@@ -112,6 +123,9 @@ NodePool::Taken NodePool::take(bool returns) {
   has_news_ |= returns;
   if (stock_.empty()) restock();
   if (stock_.empty()) {
+    if (!more_ && std::exchange(keeps_last_, false)) {
+      return {Answer::kIterations, {count_ - 1, count_}};
+    }
     if (!more_) return {Answer::kDone, {}};
     if (asking_) return {Answer::kWait, {}};
     asking_ = true;
@@ -141,6 +155,7 @@ void NodePool::deliver(Refill refill) {
                "refills have rising numbers");
   AMASIA_CHECK(!refill.range.empty() || !refill.more, "a pool that has more gives some");
   reserve_ = refill;
+  keep_last(reserve_.range);
   more_ = refill.more;
   AMASIA_CHECK_DEBUG(is_valid(), "a refill keeps the pool valid");
 }

@@ -63,8 +63,11 @@ Refill first_deal(GlobalPool& pool, std::size_t nodes, std::size_t rank);
 //               (*)
 //   empty       kAsk, and the state is asking     –
 //   asking      kWait                             stocked; or drained, if there is no more
-//   drained     kDone                             –
+//   drained     the last iteration, else kDone    –
 // (*) Where the schedule adapts only once a thread of the node has something to tell.
+// What a thread has in its variables when it leaves the loop is what `lastprivate` keeps, so who
+// executes the last iteration must get none after it. Where numbers may fall, the pool that is
+// given that iteration keeps it back until it has no other.
 class NodePool {
  public:
   enum class Answer : std::uint8_t {
@@ -80,8 +83,8 @@ class NodePool {
   };
 
   NodePool() = default;
-  // `threads` of the node share it.
-  NodePool(ScheduleRequest request, std::uint32_t threads, Refill first);
+  // `threads` of the node share it. `count`: of the loop's iterations.
+  NodePool(ScheduleRequest request, std::uint64_t count, std::uint32_t threads, Refill first);
 
   // `returns`: the thread has executed what it took before.
   Taken take(bool returns);
@@ -93,11 +96,14 @@ class NodePool {
 
  private:
   void restock();
+  void keep_last(Iterations& range);
   std::uint64_t next_size() const;
   bool low() const;
 
   ScheduleRequest request_{ScheduleKind::kDynamic, 0};
+  std::uint64_t count_ = 0;
   std::uint32_t threads_ = 1;
+  bool keeps_last_ = false;  // the loop's last iteration, in neither stock nor reserve
   bool has_news_ = false;  // a thread has returned since the last request
   Iterations stock_;
   std::uint64_t refill_ = 0;  // the stock's size when it came

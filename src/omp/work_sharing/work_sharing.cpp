@@ -235,7 +235,7 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
     loop.want.sharers[rank] = {share.node.value, share.threads, powers[rank].speed};
   }
   loop.pool = loops::NodePool(
-      begun.schedule, team.local_size(),
+      begun.schedule, body.count, team.local_size(),
       loops::first_refill(terms_of(body), {powers.data(), body.nodes}, team.rank()));
   loop.news = {};
   loop.threads_here = team.local_size();
