@@ -171,6 +171,8 @@ Result<std::vector<Calibration>> parse_calibrations(std::string_view text) {
     document = Json::parse(text);
   } catch (const Json::parse_error& failure) {
     return Error{fmt::format("is no JSON from byte {} on", failure.byte), 0};
+  } catch (const Json::out_of_range&) {
+    return Error{"has a number that is larger than any can be", 0};
   }
   Reader reader;
   const double version = reader.number(document, "", "amasia_calibration", 1, 1e6);

@@ -122,6 +122,8 @@ TEST(Calibration, WhatIsWrongIsNamed) {
                 .error()
                 .message.find("version 2"),
             std::string::npos);
+  EXPECT_NE(parse_calibrations("{\"amasia_calibration\": 1e999}").error().message.find("larger"),
+            std::string::npos);
   EXPECT_FALSE(parse_calibrations("[]").ok());
   EXPECT_FALSE(parse_calibrations("").ok());
 }

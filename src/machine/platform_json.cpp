@@ -235,6 +235,12 @@ class PlatformReader {
   std::map<std::string, std::uint32_t> indices_;
 };
 
+// What stands between the first two quotes of a parser's complaint: the number it is about.
+std::string_view quoted_in(std::string_view complaint) {
+  complaint.remove_prefix(std::min(complaint.find('\''), complaint.size() - 1) + 1);
+  return complaint.substr(0, complaint.find('\''));
+}
+
 }  // namespace
 
 std::string to_json(const Platform& platform) {
@@ -273,6 +279,11 @@ Result<Platform> parse_platform(std::string_view text) {
   } catch (const Json::parse_error& failure) {
     const std::size_t line = line_of_byte(text, failure.byte == 0 ? 0 : failure.byte - 1);
     return Error{fmt::format("line {}: this is no JSON", line), 0};
+  } catch (const Json::out_of_range& failure) {
+    const std::string_view number = quoted_in(failure.what());
+    return Error{fmt::format("line {}: {} is larger than any number can be",
+                             line_of_byte(text, text.find(number)), number),
+                 0};
   }
   PlatformReader platform_reader;
   Platform platform = platform_reader.read(document);

@@ -102,6 +102,7 @@ const std::vector<Mistake> kMistakes = {
      "line 14: workers[0].steal[1] is on this path already"},
     {"               \"memory\"]", "               \"memory\"",
      "line 14: this is no JSON"},
+    {"\"bytes\": 1024", "\"bytes\": 1e999", "line 4: 1e999 is larger than any number can be"},
 };
 
 TEST(Platform, MistakesAreNamedWithLineAndField) {
