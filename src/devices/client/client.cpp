@@ -113,7 +113,9 @@ void Client::adopt(std::unique_ptr<Link> link) {
   ++link_number_;
   draining_ = false;
   link_wanted_ = false;
-  outstanding_ = granted_ = runs_queued_ = 0;
+  outstanding_ = granted_ = 0;
+  runs_queued_.clear();
+  looks_for_room_ = false;
   in_flight_.assign(places_.size(), InFlight{});
   unsent_.clear();
   unsent_urgent_ = false;
@@ -292,8 +294,13 @@ void Client::put(std::span<const std::shared_ptr<Task>> tasks, const std::shared
     run->ended.task = task.number;
   }
   outstanding_ += tasks.size();
-  // Where the daemon has runs of ours already, and no room for them, it need not look at once.
-  const bool urgent = run == nullptr || runs_queued_ == 0;
+  // Where the daemon has a run of ours already it need not look at once: flush() sees to it that it
+  // does where a device would be idle meanwhile.
+  const bool urgent = run == nullptr || runs_queued_.empty();
+  if (run != nullptr) {
+    runs_queued_.push_back({task.number, devices_of(task.allowed), false});
+    looks_for_room_ = true;
+  }
   post(Record::of(record), urgent);
   if (record.arguments != 0) post_arguments(task, record.arguments, urgent);
 }
@@ -334,6 +341,9 @@ bool Client::wants_grants(OwnDevice device) {
 
 void Client::flush() {
   constexpr std::size_t kAtOnce = 64;
+  if (std::exchange(looks_for_room_, false)) unsent_urgent_ = unsent_urgent_ || must_be_heard();
+  // What it may sleep over has been sent before: a grant has told since that a device has room.
+  if (link_ != nullptr && unsent_urgent_ && unsent_.empty()) static_cast<void>(link_->send({}));
   std::size_t sent = 0;
   while (link_ != nullptr && sent < unsent_.size()) {
     auto batch = std::span(std::as_const(unsent_)).subspan(sent);
@@ -350,7 +360,7 @@ void Client::flush() {
     sent += batch.size();
   }
   unsent_.clear();  // keeps its memory
-  unsent_urgent_ = false;
+  if (std::exchange(unsent_urgent_, false)) note_heard();
 }
 
 void Client::set_status(Task& task, TaskState state, std::uint64_t status) {

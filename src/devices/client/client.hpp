@@ -156,6 +156,13 @@ class Client {
   void scatter() AMASIA_REQUIRES(lock_);
   std::vector<std::shared_ptr<Task>> answered(std::uint64_t number) AMASIA_REQUIRES(lock_);
   void forget_runs() AMASIA_REQUIRES(lock_);
+  // Whether a run lies with a daemon that may be asleep, and a device has room for it.
+  bool must_be_heard() AMASIA_REQUIRES(lock_);
+  void note_heard() AMASIA_REQUIRES(lock_);
+  // By the first place of each, as they are shown: those of a set of places; those with fewer tasks
+  // of ours than it pays for them to have.
+  DeviceSet devices_of(DeviceSet places) const;
+  DeviceSet with_room() AMASIA_REQUIRES(lock_);
   void tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) AMASIA_REQUIRES(lock_);
 
   // Talking to the daemon (service.cpp).
@@ -255,7 +262,10 @@ class Client {
       AMASIA_GUARDED_BY(lock_);
   std::deque<std::shared_ptr<Run>> gathered_ AMASIA_GUARDED_BY(lock_);  // to be put
   std::size_t gathered_tasks_ AMASIA_GUARDED_BY(lock_) = 0;             // in all of them
-  std::size_t runs_queued_ AMASIA_GUARDED_BY(lock_) = 0;  // put over link_ and not granted
+  std::vector<QueuedRun> runs_queued_ AMASIA_GUARDED_BY(lock_);  // put over link_, not granted
+  // Since the last flush() a run was put or granted, or a device got room. Looked at only then:
+  // with each brief task it would be seen in how many there are a second.
+  bool looks_for_room_ AMASIA_GUARDED_BY(lock_) = false;
   std::unordered_map<std::uint64_t, BriefTimes> brief_times_ AMASIA_GUARDED_BY(lock_);
   std::size_t outstanding_ AMASIA_GUARDED_BY(lock_) = 0;  // put or granted over link_
   // Of those, granted: on all devices, on each, and half of what it was there with the last grant.

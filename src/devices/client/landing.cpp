@@ -69,6 +69,7 @@ void Client::land(const std::shared_ptr<Task>& task) {
     --granted_;
     --in_flight_[device].now;
     const DevicePlace& place = places_[device];
+    looks_for_room_ |= in_flight_[device].now < place.description->queue_depth;
     in_flight_[device].runs_long = place.backend->runs_in_caller(place.local) &&
                                    outcome.run_ended - outcome.run_began > kLongInCaller;
     tell_end(*task, outcome, static_cast<std::uint8_t>(told));

@@ -7,58 +7,29 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
-#include <filesystem>
-#include <thread>
+
+#include "devices/client/test_daemon.hpp"
 
 namespace amasia::devices {
 namespace {
 
-// What has not come by then does not come: the test fails instead of waiting.
-constexpr Nanos kPatience = 10 * base::kSecond;
-
-class LinkTest : public testing::Test {
+class LinkTest : public PlayedDaemon {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "amasia-link-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   // What a program is told by a daemon that hands out such memory after the handshake.
   Status opened_with(os::Descriptor memory) {
-    LinkSettings settings;
-    settings.connect.path = folder_ + "/devices.sock";
-    settings.connect.start_daemon = false;
-    auto listening = os::listen_at_path(settings.connect.path, 0600);
-    if (!listening.ok()) return listening.error();
-    std::thread daemon([&] { welcome_one(listening.value().get(), memory.get()); });
-    auto link = Link::open(settings, {});
-    daemon.join();
-    std::filesystem::remove(settings.connect.path);
-    if (!link.ok()) return link.error();
-    return base::ok();
+    Status opened = base::ok();
+    const auto body = [&](int listening) {
+      WelcomePacket welcome;
+      welcome.daemon_process = 4711;
+      daemon_.accept(listening, 0);
+      daemon_.send(welcome, memory.get());
+    };
+    listen(body, [&] {
+      auto link = Link::open(link_settings(), {});
+      if (!link.ok()) opened = link.error();
+    });
+    return opened;
   }
-
- private:
-  static void welcome_one(int listening, int memory) {
-    ASSERT_NE(os::wait_readable(&listening, 1, kPatience), 0u) << "nobody connects";
-    auto connection = os::accept_connection(listening);
-    ASSERT_TRUE(connection.ok()) << connection.error().message;
-    const int number = connection.value().get();
-    ASSERT_NE(os::wait_readable(&number, 1, kPatience), 0u) << "nobody says hello";
-    HelloPacket hello;
-    auto got = os::receive_packet(number, std::as_writable_bytes(std::span(&hello, 1)));
-    ASSERT_TRUE(got.ok() && hello.magic == kProtocolMagic);
-    auto wakeup = os::Wakeup::make();
-    ASSERT_TRUE(wakeup.ok()) << wakeup.error().message;
-    WelcomePacket welcome;
-    welcome.daemon_process = 4711;
-    const int handed[] = {memory, wakeup.value().descriptor(), wakeup.value().descriptor()};
-    EXPECT_TRUE(os::send_packet(number, std::as_bytes(std::span(&welcome, 1)), handed).ok());
-  }
-
-  std::string folder_;
 };
 
 os::Descriptor memory_of(Bytes size) {

@@ -2,6 +2,7 @@
 #include "devices/client/run.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "devices/client/task.hpp"
@@ -52,6 +53,17 @@ void BriefTimes::learn(std::uint64_t items, Nanos took) {
   const bool longer = per_item_ > 0 && now > per_item_;
   per_item_ = per_item_ <= 0 ? now : longer ? std::min(now, 2 * per_item_)
                                            : per_item_ + (now - per_item_) / 8;
+}
+
+bool is_worth_waking(std::span<const QueuedRun> queued, DeviceSet room) {
+  return std::any_of(queued.begin(), queued.end(), [&](const QueuedRun& unheard) {
+    const DeviceSet open = unheard.devices & room;
+    if (unheard.heard || open == 0) return false;
+    const auto known = std::count_if(queued.begin(), queued.end(), [&](const QueuedRun& one) {
+      return one.heard && (one.devices & open) != 0;
+    });
+    return std::popcount(open) > known;
+  });
 }
 
 bool Run::note_end(const Outcome& outcome, std::uint8_t failure, Bytes copied) {

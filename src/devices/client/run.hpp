@@ -10,8 +10,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "devices/ids.hpp"
 #include "devices/wire/records.hpp"
 
 namespace amasia::devices {
@@ -44,6 +46,18 @@ class BriefTimes {
  private:
   double per_item_ = 0;
 };
+
+// A run that was put and is not granted yet.
+struct QueuedRun {
+  std::uint64_t number = 0;  // of its first task
+  DeviceSet devices = 0;     // that may be given it; each stands there once
+  bool heard = false;        // the daemon need not be woken for it any more
+};
+
+// Whether the daemon is to be woken for a run that it may sleep over: of the devices that it may be
+// given, more are in `room` than there are runs which the daemon knows of and may give to them. It
+// gives a run to one device; so one device that is idle is worth one wake-up, not one a run.
+bool is_worth_waking(std::span<const QueuedRun> queued, DeviceSet room);
 
 struct Run {
   std::vector<std::shared_ptr<Task>> tasks;  // until it is granted

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "devices/client/task.hpp"
 
@@ -110,6 +112,29 @@ TEST(Runs, EndAsAllTheirTasksDo) {
   EXPECT_EQ(run.ended.failed, 1);
   EXPECT_EQ(run.ended.failure, 4);
   EXPECT_EQ(run.ended.copy_began, 0);
+}
+
+TEST(QueuedRuns, AreWorthAWakeUpWhereMoreDevicesHaveRoomThanAreSpokenFor) {
+  const QueuedRun known_to_0{1, 0b001, true}, known_to_both{2, 0b011, true};
+  const QueuedRun unheard_for_0{3, 0b001, false}, unheard_for_1{4, 0b010, false};
+  const QueuedRun unheard_for_both{5, 0b011, false};
+  const auto worth = [](std::vector<QueuedRun> queued, DeviceSet room) {
+    const bool is = is_worth_waking(queued, room);
+    std::reverse(queued.begin(), queued.end());
+    EXPECT_EQ(is_worth_waking(queued, room), is) << "their order says nothing";
+    return is;
+  };
+  EXPECT_FALSE(worth({}, 0b111));
+  EXPECT_FALSE(worth({known_to_both}, 0b111)) << "the daemon knows";
+  EXPECT_FALSE(worth({unheard_for_0}, 0b110)) << "only devices that it may not have";
+  EXPECT_TRUE(worth({unheard_for_0}, 0b001));
+  EXPECT_FALSE(worth({known_to_0, unheard_for_0}, 0b111));
+  EXPECT_TRUE(worth({known_to_0, unheard_for_1}, 0b111)) << "that one will not take it";
+  EXPECT_TRUE(worth({known_to_0, unheard_for_both}, 0b011));
+  EXPECT_TRUE(worth({known_to_0, unheard_for_both}, 0b010)) << "that one is not in its way";
+  EXPECT_FALSE(worth({known_to_0, unheard_for_both}, 0b001));
+  EXPECT_FALSE(worth({known_to_0, known_to_both, unheard_for_both}, 0b011));
+  EXPECT_TRUE(worth({known_to_both, unheard_for_0, unheard_for_both}, 0b011));
 }
 
 }  // namespace

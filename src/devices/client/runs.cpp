@@ -2,6 +2,7 @@
 // Tasks that are ready go to the daemon: those that are brief and alike gather while it has some
 // already, and go as one (run.hpp).
 #include <algorithm>
+#include <bit>
 
 #include "devices/client/client.hpp"
 
@@ -48,7 +49,7 @@ void Client::offer(const std::shared_ptr<Task>& task) {
 }
 
 void Client::put_some_gathered() {
-  while (!gathered_.empty() && runs_queued_ < kRunsQueued) put_gathered(gathered_.begin());
+  while (!gathered_.empty() && runs_queued_.size() < kRunsQueued) put_gathered(gathered_.begin());
 }
 
 void Client::put_gathered(std::deque<std::shared_ptr<Run>>::iterator at) {
@@ -56,7 +57,6 @@ void Client::put_gathered(std::deque<std::shared_ptr<Run>>::iterator at) {
   gathered_.erase(at);
   gathered_tasks_ -= run->tasks.size();
   put(run->tasks, run);
-  ++runs_queued_;
 }
 
 // The daemon takes no more: they are ready tasks again.
@@ -77,7 +77,8 @@ std::vector<std::shared_ptr<Task>> Client::answered(std::uint64_t number) {
   AMASIA_CHECK(found != tasks_.end() && found->second->state == TaskState::kPut,
                "the daemon answers what was not put");
   if (found->second->run == nullptr) return {found->second};
-  --runs_queued_;
+  std::erase_if(runs_queued_, [&](const QueuedRun& one) { return one.number == number; });
+  looks_for_room_ = true;
   return std::exchange(found->second->run->tasks, {});
 }
 
@@ -85,7 +86,38 @@ void Client::forget_runs() {
   for (const auto& [number, task] : tasks_) {
     if (task->run != nullptr) task->run->tasks.clear();  // they hold each other
   }
-  runs_queued_ = 0;
+  runs_queued_.clear();
+  looks_for_room_ = false;
+}
+
+DeviceSet Client::devices_of(DeviceSet places) const {
+  DeviceSet set = 0;
+  for (const OwnDevice shown : shown_) {
+    if ((same_[shown] & places) != 0) set |= DeviceSet{1} << shown;
+  }
+  return set;
+}
+
+DeviceSet Client::with_room() {
+  DeviceSet set = 0;
+  for (const OwnDevice shown : shown_) {
+    std::uint32_t now = 0;
+    for (DeviceSet left = same_[shown]; left != 0; left &= left - 1) {
+      now += in_flight_[static_cast<std::size_t>(std::countr_zero(left))].now;
+    }
+    if (now < places_[shown].description->queue_depth) set |= DeviceSet{1} << shown;
+  }
+  return set;
+}
+
+bool Client::must_be_heard() {
+  const bool unheard = std::any_of(runs_queued_.begin(), runs_queued_.end(),
+                                   [](const QueuedRun& one) { return !one.heard; });
+  return unheard && is_worth_waking(runs_queued_, with_room());
+}
+
+void Client::note_heard() {
+  for (QueuedRun& run : runs_queued_) run.heard = true;
 }
 
 void Client::tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) {

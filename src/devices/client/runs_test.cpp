@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "devices/client/client.hpp"
+#include "devices/client/test_backend.hpp"
 #include "devices/daemon/test_stop.hpp"
 
 namespace amasia::devices {
@@ -16,22 +17,9 @@ namespace {
 constexpr int kTasks = 3000, kEvery = 50;
 
 // One device, whose tasks end at once; every so many fail, by their argument.
-class Brief final : public Backend {
+class Brief final : public TestBackend {
  public:
-  Brief() : devices_(1) {
-    devices_[0].identity = "brief";
-    devices_[0].queue_depth = 4;
-  }
-  std::string_view name() const override { return "brief"; }
-  const std::vector<DeviceDescription>& devices() const override { return devices_; }
-  ProgramKinds takes(LocalDevice) const override { return set_of(ProgramKind::kHostFunction); }
-  std::unique_ptr<LoadedKernel> load(LocalDevice, const ProgramCode&, const std::string&,
-                                     std::size_t, Outcome*) override {
-    return std::make_unique<LoadedKernel>();
-  }
-  std::unique_ptr<DeviceBuffer> allocate(LocalDevice, Bytes, void*, Outcome*) override {
-    return nullptr;
-  }
+  Brief() : TestBackend(1, 4) {}
   void submit(const Work& work, Completion& completion) override {
     Outcome outcome;
     outcome.run_began = os::monotonic_now();
@@ -42,9 +30,6 @@ class Brief final : public Backend {
     }
     completion.finished(std::move(outcome));
   }
-
- private:
-  std::vector<DeviceDescription> devices_;
 };
 
 // What the daemon has heard of, by the server's thread; read after it.
