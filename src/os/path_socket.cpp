@@ -62,6 +62,10 @@ Result<Descriptor> connect_to_path(const std::string& path) {
   if (!made.ok()) return made;
   if (::connect(made.value().get(), reinterpret_cast<const sockaddr*>(&address.value()),
                 sizeof(sockaddr_un)) != 0) {
+    if (errno == EAGAIN) {
+      return Error{fmt::format("who listens at '{}' takes nobody in, and may be stopped", path),
+                   EAGAIN};
+    }
     return base::errno_error(errno, fmt::format("cannot connect to '{}'", path));
   }
   return made;

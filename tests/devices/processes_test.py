@@ -4,6 +4,7 @@
 that are killed, start and end. Nothing may be left behind."""
 
 import argparse
+import contextlib
 import grp
 import os
 import pathlib
@@ -241,10 +242,7 @@ class Processes(unittest.TestCase):
 
     def test_there_is_one_daemon_a_socket(self):
         daemon = self.daemon()
-        second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,
-                                stderr=subprocess.PIPE, check=False)
-        self.assertEqual(second.returncode, 1)
-        self.assertIn("a daemon listens at", second.stderr)
+        self.second_daemon_is_refused()
         daemon.terminate()
         daemon.communicate(timeout=LIMIT)
 
@@ -254,6 +252,65 @@ class Processes(unittest.TestCase):
         first.communicate(timeout=LIMIT)
         self.assertTrue(self.socket.exists())
         self.check(self.client("work", "1"), "client: 1 rounds")
+
+    def test_a_stopped_daemons_socket_is_left_alone(self):
+        daemon = self.daemon()
+        daemon.send_signal(signal.SIGSTOP)
+        try:
+            before = self.socket.stat()
+            self.second_daemon_is_refused()
+            client = self.client("work", "3")
+            self.wait_for_a_socket(client)
+            self.assertEqual(self.socket.stat(), before, "another socket is in its place")
+            self.assertIsNone(client.poll(), "it does not wait for the daemon")
+        finally:
+            daemon.send_signal(signal.SIGCONT)  # it can be told to end then
+        self.check(client, "client: 3 rounds")
+        self.assertEqual(processes_of(self.socket), [daemon.pid], "another one was started")
+        daemon.terminate()
+        _, errors = daemon.communicate(timeout=LIMIT)
+        self.assertEqual((daemon.returncode, errors), (0, ""))
+
+    def test_a_socket_whose_queue_is_full_is_left_alone(self):
+        """As one of a daemon that has been stopped for long, where many have come since."""
+        self.socket.parent.mkdir(mode=0o700)
+        with contextlib.ExitStack() as open_sockets:
+            def local_socket():
+                return open_sockets.enter_context(
+                    socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+
+            listening = local_socket()
+            listening.bind(str(self.socket))
+            listening.listen(0)
+            with self.assertRaises(BlockingIOError):
+                for _ in range(10):
+                    one = local_socket()
+                    one.setblocking(False)
+                    one.connect(str(self.socket))
+            before = self.socket.stat()
+            self.second_daemon_is_refused()
+            out, _ = self.client("work", "1").communicate(timeout=LIMIT)
+            self.assertIn("takes nobody in, and may be stopped", out)
+            self.assertEqual(self.socket.stat(), before, "another socket is in its place")
+            self.assertEqual(processes_of(self.socket), [], "a daemon was started")
+        self.socket.unlink()
+        self.socket.parent.rmdir()
+
+    def second_daemon_is_refused(self):
+        second = subprocess.run([OPTIONS.daemon], env=self.environment, text=True, timeout=LIMIT,
+                                stderr=subprocess.PIPE, check=False)
+        self.assertEqual(second.returncode, 1)
+        self.assertIn("a daemon listens at", second.stderr)
+
+    def wait_for_a_socket(self, process):
+        """Until the process has one: it is about to connect, or has done so."""
+        for _ in range(100 * LIMIT):
+            with contextlib.suppress(OSError):  # descriptors come and go
+                for number in pathlib.Path(f"/proc/{process.pid}/fd").iterdir():
+                    if os.readlink(number).startswith("socket:"):
+                        return
+            subprocess.run(["sleep", "0.01"], check=True)
+        self.fail("it has not made a socket")
 
     def test_a_quota_is_told_as_one(self):
         daemon = self.daemon("--policy-settings", "quota-memory=1K")

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,6 +60,26 @@ TEST_F(LinkTest, WhatIsNoSealedMemoryIsRefused) {
   ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.error().code, EPROTONOSUPPORT);
   EXPECT_NE(opened.error().message.find("not of sealed memory"), std::string::npos);
+}
+
+// A daemon that is stopped: it is there, so none is started, and its socket stays. Its queue may be
+// full of those who have come since.
+TEST_F(LinkTest, WhoDoesNotAnswerKeepsItsSocketAndIsNotReplaced) {
+  LinkSettings settings = link_settings();
+  settings.connect.start_daemon = true;
+  settings.connect.executable = folder_ + "/no daemon";
+  settings.answer_limit = base::kMillisecond;
+  const std::string& path = settings.connect.path;
+  const auto listening = std::move(os::listen_at_path(path, 0600)).value();
+  ASSERT_EQ(::listen(listening.get(), 0), 0) << "room for one";
+  for (const int reason : {ETIMEDOUT, EAGAIN}) {
+    auto link = Link::open(settings, {});
+    ASSERT_FALSE(link.ok());
+    EXPECT_EQ(link.error().code, reason) << link.error().message;
+    const auto now = os::connect_to_path(path);
+    ASSERT_FALSE(now.ok());
+    EXPECT_EQ(now.error().code, EAGAIN) << "it is there still, and its queue full";
+  }
 }
 
 }  // namespace
