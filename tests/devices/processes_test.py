@@ -37,6 +37,23 @@ def processes_of(socket):
     return found
 
 
+def state_of(process):
+    """What each thread of a process does, as far as the system tells."""
+    text = f"process {process}\n"
+    try:
+        for task in sorted(pathlib.Path(f"/proc/{process}/task").iterdir()):
+            name = (task / "comm").read_text().strip()
+            state = (task / "stat").read_text().rsplit(")", 1)[1].split()[0]
+            text += f"  {task.name} {name}: {state}"
+            for file in ("wchan", "syscall", "stack"):
+                with contextlib.suppress(OSError):  # not everybody may
+                    text += f", {file} {' '.join((task / file).read_text().split())}"
+            text += "\n"
+    except OSError as gone:
+        text += f"  {gone}\n"
+    return text
+
+
 class Processes(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -75,10 +92,35 @@ class Processes(unittest.TestCase):
         self.assertIn(said, out)
 
     def test_the_interface_with_a_daemon_that_starts_by_itself(self):
-        done = subprocess.run([OPTIONS.tasks], env=self.environment, text=True, timeout=LIMIT,
-                              stdout=subprocess.PIPE, check=False)
-        self.assertEqual((done.returncode, done.stdout), (0, "tasks: all is well\n"))
-        self.assertEqual(len(processes_of(self.socket)), 1)
+        log = self.log_of_daemons()
+        program = subprocess.Popen([OPTIONS.tasks], env=self.environment, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        hangs = ""
+        try:
+            out, errors = program.communicate(timeout=LIMIT)
+        except subprocess.TimeoutExpired:
+            hangs = f"hangs; it and its daemons:\n{state_of(program.pid)}"
+            hangs += "".join(state_of(process) for process in processes_of(self.socket))
+            program.kill()
+            out, errors = program.communicate(timeout=LIMIT)
+        daemons = processes_of(self.socket)
+        scene = (f"the program {hangs or 'ended'} ({program.returncode}); it said:\n{out}"
+                 f"on its way:\n{errors}daemons: {daemons}\n{''.join(map(state_of, daemons))}"
+                 f"what they said:\n{log.read_text() if log.exists() else ''}")
+        self.assertEqual((program.returncode, out), (0, "tasks: all is well\n"), scene)
+        self.assertEqual(len(daemons), 1, scene)
+        self.assertRegex(log.read_text(), r"\Astarts: \d+\n\Z", scene)
+
+    def log_of_daemons(self):
+        """Where those that programs start say what they have to: elsewhere they say it to nobody.
+        A line for each start."""
+        log = pathlib.Path(self.folder.name) / "daemons.log"
+        starts = pathlib.Path(self.folder.name) / "amasia-deviced"
+        starts.write_text(f'#!/bin/sh\nexec 2>>"{log}"\necho "starts: $$" >&2\n'
+                          f'exec "{OPTIONS.daemon}" "$@"\n')
+        starts.chmod(0o700)
+        self.environment["AMASIA_DEVICED"] = str(starts)
+        return log
 
     def test_eight_first_programs_start_one_daemon(self):
         clients = [self.client("work", "20") for _ in range(8)]
