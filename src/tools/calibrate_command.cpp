@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <string_view>
 
 #include "fabric/fabric.hpp"
@@ -55,6 +56,19 @@ std::vector<std::string> environment_of_program() {
   return out;
 }
 
+// What --csr is to be, "" where it need not be said. Each core of each node is measured with one
+// thread, whereas gcc's teams have several on cores that are told to be fast.
+std::string like_speeds(const Options& options) {
+  auto told = base::parse_shares(options.emulate);
+  if (options.emulate.empty()) {
+    told = base::parse_numbers(options.core_speeds, 0, std::numeric_limits<double>::max());
+  }
+  if (!told) return "";
+  std::string out = "1";
+  for (std::size_t node = 1; node < told->size(); ++node) out += ",1";
+  return out;
+}
+
 Result<std::string> folder_of_this_command() {
   char self[PATH_MAX];
   const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self);
@@ -87,7 +101,7 @@ int wait_for(pid_t process) {
 }
 
 // Runs the program as the user would, in this process's place in a PMIx job too.
-Result<Ended> run_program(const CalibrateArguments& arguments) {
+Result<Ended> run_program(const CalibrateArguments& arguments, const Options& options) {
   auto folder = folder_of_this_command();
   if (!folder.ok()) return folder.error();
   const std::string program = folder.value() + "/" + kProgram;
@@ -101,6 +115,9 @@ Result<Ended> run_program(const CalibrateArguments& arguments) {
   request.executable = "/proc/self/exe";
   request.arguments = {"amasia", "run"};
   for (const char* const argument : arguments.of_run) request.arguments.emplace_back(argument);
+  if (const std::string speeds = like_speeds(options); !speeds.empty()) {
+    request.arguments.push_back("--csr=" + speeds);
+  }
   // What is about to be measured need not be measured briefly first.
   for (const char* const argument : {"--calibration", "off", "--"}) {
     request.arguments.emplace_back(argument);
@@ -215,7 +232,7 @@ int calibrate_command(std::span<const char* const> arguments) {
   if (const Status place = machine::check_can_store(path); !place.ok()) {
     return refuse(place.error().message);
   }
-  auto ended = run_program(taken.value());
+  auto ended = run_program(taken.value(), options.value());
   if (!ended.ok()) return refuse(ended.error().message);
   if (ended.value().code != 0) return ended.value().code;  // told by the one that failed
   // Another rank of a PMIx job than the one that runs the program.

@@ -120,6 +120,13 @@ class Calibrate(Calibrating):
         self.assertEqual(self.amasia("run", "-n2", PROGRAM, "parallel").err, "")
         self.assertEqual(self.file.read_bytes(), before)
 
+    def test_a_core_has_one_thread_whatever_its_speed_is_said_to_be(self):
+        result = self.calibrate("-n2", "--csr=1,0.25")
+        self.assertEqual(result.code, 0, result)
+        rows = result.out.split("\n\n")[1].splitlines()[2:4]
+        cores = [node["cores"] for node in self.stored()[0]["identity"]["nodes"]]
+        self.assertEqual([int(row.split()[1]) for row in rows], cores, result)
+
     def test_one_node_has_the_speed_of_its_cores_only(self):
         result = self.calibrate()
         self.assertEqual(result.code, 0, result)
