@@ -55,6 +55,7 @@ void keep(int socket, const std::string& mark, const std::vector<std::string>& c
 
 void end_descendants(pid_t spared) {
   const Nanos deadline = os::monotonic_now() + kPatience;
+  std::set<pid_t> ended;
   while (true) {
     while (true) {  // reap first, so that the dead are not counted
       siginfo_t info{};
@@ -66,11 +67,13 @@ void end_descendants(pid_t spared) {
     for (const pid_t process : os::descendants_of(::getpid())) {
       if (process == spared) continue;
       found = true;
+      ended.insert(process);
       ::kill(process, SIGKILL);
     }
-    if (!found || os::monotonic_now() > deadline) return;
+    if (!found || os::monotonic_now() > deadline) break;
     pause_briefly();
   }
+  for (const pid_t process : ended) remove_segments_of(process);
 }
 
 void remove_segments_of(pid_t process) {

@@ -13,8 +13,9 @@
 namespace amasia::tools {
 
 // Sends SIGKILL to every process below this one, `spared` and what is below that excepted, until
-// there is none, and reaps them. adopt_orphans() must have been called. Gives up after some
-// seconds on processes that the kernel does not let go (a dead file server).
+// there is none, reaps them, and removes the shared memory that they leave. adopt_orphans() must
+// have been called. Gives up after some seconds on processes that the kernel does not let go (a
+// dead file server).
 void end_descendants(pid_t spared);
 
 // Removes the shared memory that a process which was killed, or ended by _exit, has left: libomp

@@ -59,6 +59,7 @@ Outcome Supervisor::run() {
   close_session();
   end_descendants(settings_.keeper);
   for (const pid_t node : started_nodes_) remove_segments_of(node);
+  if (command_ > 0) remove_segments_of(command_);  // may be an OpenMP program, and no node
   if (failure_) return *failure_;
   if (!complete) return {};
   if (!had_session_ && !settings_.is_plain) {

@@ -68,6 +68,16 @@ class Emulated(LaunchTest):
         self.assertTrue(found, result)
         self.assertEqual(groups_left(found[1]), [])
 
+    def test_a_plain_program_that_was_killed_leaves_no_segment(self):
+        # As libomp does, which removes it in a destructor.
+        make = "name=__KMP_REGISTERED_LIB_$$_$(id -u); > /dev/shm/$name; echo $name"
+        for script in (make + "; kill -9 $$",
+                       f"(sh -c '{make}; exec sleep 1000' & ) | (read name; echo $name)"):
+            with self.subTest(script):
+                result = self.run_real("--emulate=0.5", "sh", "-c", script)
+                self.assertRegex(result.out, "^__KMP_REGISTERED_LIB_[0-9]+_[0-9]+\n$")
+                self.assertFalse(os.path.exists("/dev/shm/" + result.out.strip()), result)
+
     def test_a_whole_core_needs_no_group(self):
         result = self.run_real("--emulate=1.0", "cat", "/proc/self/cgroup")
         self.assertEqual(result.code, 0, result)
