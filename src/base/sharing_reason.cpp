@@ -121,6 +121,12 @@ std::string when_to_be_tried(const RegionStatistics& region) {
   return text;
 }
 
+// Where it is not by what is cheaper that a region is shared.
+const char* how_decided(Rule rule) {
+  if (rule == Rule::kAlways) return " whatever it costs";
+  return rule == Rule::kThreshold ? " as it faults less often than breaks even" : "";
+}
+
 std::string when_decided(const RegionStatistics& region) {
   switch (region.phase) {
     case Phase::kCold:
@@ -136,7 +142,7 @@ std::string when_decided(const RegionStatistics& region) {
     case Phase::kElsewhere:
       return when_elsewhere(region);
     default:
-      return when_shared(region, region.rule == Rule::kAlways ? " whatever it costs" : "");
+      return when_shared(region, how_decided(region.rule));
   }
 }
 

@@ -51,6 +51,9 @@ TEST(SharingReason, SharedHoldsWhatItTakesAgainstWhatAloneWould) {
   region.rule = RegionStatistics::Rule::kAlways;
   region.predicted_alone_ns = 0;
   EXPECT_EQ(sharing_reason(region), "shared 0.75 : 0.25 whatever it costs: 21.3 ms a run");
+  region.rule = RegionStatistics::Rule::kThreshold;
+  EXPECT_EQ(sharing_reason(region),
+            "shared 0.75 : 0.25 as it faults less often than breaks even: 21.3 ms a run");
 }
 
 TEST(SharingReason, AloneByPredictionSaysWhatSharingWouldCost) {
