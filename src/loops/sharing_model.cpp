@@ -24,7 +24,7 @@ constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 // What waiting for pages adds to a node's computing (sharing_trial.cpp), of the wait, at most.
 constexpr double kMostServing = 3;
 // Data still come while each execution takes that much less than the one before.
-constexpr double kSettling = 1.5;
+constexpr double kSettling = 1.5, kFalling = 1.1;
 constexpr std::uint32_t kMostWarmRuns = 4;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
@@ -155,6 +155,7 @@ void SharingModel::note(const Judgement& now) {
   average(findings_.charged, charged_since_);
   average(findings_.rest, now.rest);
   average(findings_.balanced, now.balanced);
+  average(without_stall_, now.computing + now.rest);
   findings_.shared = findings_.balanced + findings_.charged;
   charged_since_ = 0;
 }
@@ -242,6 +243,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   const double waiting = now.computing + now.stall + findings_.rest;
   const double waiting_before = std::exchange(waiting_before_, waiting);
   const bool settles = cold || kSettling * now.elapsed < elapsed_before;
+  falls_ = kFalling * now.elapsed < elapsed_before;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
   if (skewed && !settles) rebalance(nodes, now.elapsed);
@@ -269,7 +271,12 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       const double seen = std::max(lasting, std::min(now.elapsed, kMostLoss * own));
       const bool lost = has_lost(took - kTolerance * findings_.alone,
                                  seen + findings_.charged - kTolerance * own, findings_.alone);
-      if (findings_.alone > 0 && lost && !move_elsewhere()) go_alone();
+      if (findings_.alone > 0 && lost && !move_elsewhere()) {
+        // What it takes alone may be the word of the origin's part only, which others contradict.
+        const double most = std::max(findings_.alone, alone_by_all_);
+        if (findings_.tried_alone || findings_.shared > kClearLoss * most) return go_alone();
+        return doubt();
+      }
       if (phase_ != Phase::kShared) return;
       note_waiting(now.elapsed, now.stall, now.alone_at_least);
       if (is_doubtful()) return doubt();

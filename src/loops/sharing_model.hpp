@@ -227,11 +227,13 @@ class SharingModel {
   double charged_since_ = 0;       // the last shared execution
   double predicted_ = 0;           // time alone by the last shared execution
   double alone_by_all_ = 0;        // the same, by what all nodes did
+  double without_stall_ = 0;       // what sharing takes in balance, with all data in place
   double spread_ = 0;              // of these predictions, relative; of the better ones
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
   double least_rest_ = 0;      // of the executions since the cold one, while finding out
   double elapsed_before_ = 0;  // of the last shared execution
+  bool falls_ = false;         // the last one took less than the one before
   double waiting_before_ = 0;  // the same, with shares in balance but for what it waited for pages
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.

@@ -666,6 +666,45 @@ TEST(SharingModel, TheFirstForkDecidesNothing) {
   EXPECT_EQ(model.phase(), Phase::kShared);
 }
 
+// One execution of a loop whose iterations grow, so that the origin has the lighter half.
+void observe_light_half(SharingModel& model, Nanos stall_0, Nanos stall_1) {
+  const std::array<RegionPart, 2> parts{
+      RegionPart{.threads = 1, .work = 0.5, .busy = 1'300'000, .stall = stall_0, .faults = 1},
+      RegionPart{.threads = 1, .work = 0.5, .busy = 2'700'000, .stall = stall_1, .faults = 1}};
+  const Nanos longest = std::max(1'300'000 + stall_0, 2'700'000 + stall_1);
+  model.observe_shared(parts, longest + 30'000, false);
+}
+
+// Tried alone it takes what it takes shared, but less data came each time, and none will: what is
+// lost if they do nevertheless is seen.
+TEST(SharingModel, WhatTookLessEachTimeIsGivenTheTimeToPay) {
+  for (const bool pays : {true, false}) {
+    SharingModel model(std::vector<double>{1, 1});
+    observe_light_half(model, 440'000, 16'200'000);
+    observe_light_half(model, 330'000, 2'250'000);
+    observe_light_half(model, 2'740'000, 770'000);
+    for (int run = 0; run < 5 && !model.shares(); ++run) model.observe_alone(3'600'000, 0);
+    ASSERT_EQ(model.phase(), Phase::kShared);
+    const Nanos stall = pays ? 0 : 2'740'000;
+    for (int run = 0; run < 100 && model.shares(); ++run) observe_light_half(model, stall, stall);
+    EXPECT_EQ(model.phase(), pays ? Phase::kShared : Phase::kAlone);
+  }
+}
+
+// Twice the origin's half is less than sharing costs, all that was computed is not: it is tried.
+TEST(SharingModel, WhatAllContradictIsTriedBeforeItGoesAlone) {
+  SharingModel model(std::vector<double>{1, 1});
+  for (int run = 0; run < 4; ++run) observe_light_half(model, 0, 0);
+  ASSERT_EQ(model.phase(), Phase::kShared);
+  for (int run = 0; run < 200 && model.phase() == Phase::kShared; ++run) {
+    observe_light_half(model, 0, 0);
+    model.charge(1'200'000);  // from then on serial code wants some of it back
+  }
+  ASSERT_EQ(model.phase(), Phase::kTrial);
+  while (!model.shares()) model.observe_alone(4'000'000, 0);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
 // By what the origin did it pays, by what both did it does not: the next one, when no data come any
 // more, will tell.
 TEST(SharingModel, WhatIsDoubtfulWhileDataComeIsLookedAtAgain) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sharing model's part about trying what a region takes alone, where predictions do not tell.
 #include <algorithm>
+#include <utility>
 
 #include "loops/sharing_model.hpp"
 
@@ -18,6 +19,9 @@ constexpr double kDoubtfulStall = 0.25;
 constexpr double kPatience = 8, kPatienceIfClear = 100, kMostPatience = 1e6;
 // An execution alone that waits for pages so much of its time still has data come.
 constexpr double kComing = 0.1;
+// Sharing that took about what it takes alone, less each time, is given the time to show what it
+// takes when no data come any more and shares are in balance.
+constexpr double kAboutAsLong = 1.1, kPromising = 0.7;
 
 }  // namespace
 
@@ -65,9 +69,12 @@ void SharingModel::decide_after_trial(double measured) {
     measured_by_predicted_ = took / predicted_;
     findings_.alone = took;
   }
-  findings_.tried_alone = true;
+  const bool is_first = !std::exchange(findings_.tried_alone, true);
   const double shared = doubted_ > 0 ? doubted_ : findings_.shared;
-  if (shared < findings_.alone) {
+  const bool may_yet_pay = is_first && doubted_ <= 0 && falls_ &&
+                           shared < kAboutAsLong * findings_.alone &&
+                           without_stall_ < kPromising * findings_.alone;
+  if (shared < findings_.alone || may_yet_pay) {
     const bool is_clear = shared < kClearGain * findings_.alone;
     if (doubted_ > 0) most_doubt_ *= is_clear ? kPatienceIfClear : kPatience;
     most_doubt_ = std::min(most_doubt_, kMostPatience);
