@@ -21,10 +21,13 @@ constexpr double kLeastLoss = 1;
 constexpr double kMostLoss = 2;
 constexpr double kMostAtOnce = 1.25, kSmall = 10 * base::kMicrosecond;
 constexpr double kNewWeight = 0.5;  // of the latest execution in an average
-// What waiting for pages adds to a node's computing (sharing_trial.cpp), of the wait, at most.
+// What waiting for pages adds to a node's computing (sharing_trial.cpp), of its own wait, at most.
 constexpr double kMostServing = 3;
 // Data still come while each execution takes that much less than the one before.
 constexpr double kSettling = 1.5, kFalling = 1.1;
+// Data that follow a share that has moved do not make two executions in a row take so many times
+// what they would alone.
+constexpr double kNotSettling = 3;
 constexpr std::uint32_t kMostWarmRuns = 4;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
@@ -95,9 +98,14 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
   Judgement now;
   now.elapsed = static_cast<double>(elapsed);
   double rates = 0, busy_rates = 0, longest = 0, work = 0;
-  const auto least_busy = [](const RegionPart& node) {
-    return std::max(0.0, static_cast<double>(node.busy) -
-                             kMostServing * static_cast<double>(node.stall));
+  // What a node waits for others serve meanwhile, on the cores that compute.
+  const auto least_busy = [&nodes](const RegionPart& node) {
+    Nanos served = 0;
+    for (const RegionPart& other : nodes) {
+      if (&other != &node) served = std::max(served, other.stall);
+    }
+    const double waiting = kMostServing * static_cast<double>(node.stall);
+    return std::max(0.0, static_cast<double>(node.busy - served) - waiting);
   };
   for (const RegionPart& node : nodes) {
     if (node.threads == 0) continue;
@@ -152,7 +160,11 @@ void SharingModel::note(const Judgement& now) {
     average(alone_by_all_, now.alone_by_all);
   }
   average(findings_.stall, now.stall);
-  average(findings_.charged, charged_since_);
+  // It comes beside an execution, and what is little of that may be many times what came before.
+  const double most_charged =
+      findings_.charged + (kMostAtOnce - 1) * findings_.balanced + kSmall;
+  const double charged = first ? charged_since_ : std::min(charged_since_, most_charged);
+  findings_.charged = first ? charged : mix(findings_.charged, charged);
   average(findings_.rest, now.rest);
   average(findings_.balanced, now.balanced);
   average(without_stall_, now.computing + now.rest);
@@ -262,7 +274,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       // An average in which one execution counts for little is slow to see that all has changed:
       // the regions that had the data spread have gone back to the origin.
       const double twice = std::min(waiting, waiting_before);
-      const bool counts = window_.settling == 0 || twice > kBeyondHope * findings_.alone;
+      const bool counts = window_.settling == 0 || twice > kNotSettling * findings_.alone;
       const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
       // One that takes ten times as long is one, whatever averages make of it; and where work
       // varies each is held against its own.
@@ -274,12 +286,12 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       if (findings_.alone > 0 && lost && !move_elsewhere()) {
         // What it takes alone may be the word of the origin's part only, which others contradict.
         const double most = std::max(findings_.alone, alone_by_all_);
-        if (findings_.tried_alone || findings_.shared > kClearLoss * most) return go_alone();
-        return doubt();
+        if (findings_.tried_alone || took > kClearLoss * most) return go_alone();
+        return doubt(took);
       }
       if (phase_ != Phase::kShared) return;
       note_waiting(now.elapsed, now.stall, now.alone_at_least);
-      if (is_doubtful()) return doubt();
+      if (is_doubtful()) return doubt(usual());
     }
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);

@@ -167,7 +167,9 @@ class SharingModel {
   void go_alone();
   void note_waiting(double elapsed, double stall, double alone_at_least);
   bool is_doubtful() const { return doubt_ >= most_doubt_; }
-  void doubt();
+  double usual() const;
+  // What it takes alone is tried, and held against `shared`.
+  void doubt(double shared);
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
   bool is_move_open(double elapsed);

@@ -33,12 +33,14 @@ void SharingModel::note_waiting(double elapsed, double stall, double alone_at_le
   doubt_ += std::min(part * part, 1.0);
 }
 
-// What it takes alone is held against what it usually took: one disturbed execution is in what is
-// expected for a while.
-void SharingModel::doubt() {
-  const double usual = std::min(findings_.shared, usual_ + findings_.charged);
+// One disturbed execution is in what is expected for a while.
+double SharingModel::usual() const {
+  return std::min(findings_.shared, usual_ + findings_.charged);
+}
+
+void SharingModel::doubt(double shared) {
   enter(Phase::kTrial);
-  doubted_ = usual;
+  doubted_ = shared;
 }
 
 // In the first one the data come back, and in later ones as long as the origin waits for pages. A
