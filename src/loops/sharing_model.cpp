@@ -145,8 +145,11 @@ void SharingModel::note(const Judgement& now) {
   const bool first = findings_of_++ == 0;
   // One execution out of many may take long for reasons of its own, so it counts for at most so
   // much more than the others; a change that lasts is noticed nevertheless.
-  const auto average = [first](double& value, double latest) {
-    value = first ? latest : mix(value, std::min(latest, kMostAtOnce * value + kSmall));
+  const auto average_up_to = [first](double most, double& value, double latest) {
+    value = first ? latest : mix(value, std::min(latest, most));
+  };
+  const auto average = [&average_up_to](double& value, double latest) {
+    average_up_to(kMostAtOnce * value + kSmall, value, latest);
   };
   if (now.alone > 0) {
     if (predicted_ > 0) {
@@ -160,11 +163,10 @@ void SharingModel::note(const Judgement& now) {
     average(alone_by_all_, now.alone_by_all);
   }
   average(findings_.stall, now.stall);
-  // It comes beside an execution, and what is little of that may be many times what came before.
+  // It comes beside an execution: what is little of that may be many times what came before.
   const double most_charged =
       findings_.charged + (kMostAtOnce - 1) * findings_.balanced + kSmall;
-  const double charged = first ? charged_since_ : std::min(charged_since_, most_charged);
-  findings_.charged = first ? charged : mix(findings_.charged, charged);
+  average_up_to(most_charged, findings_.charged, charged_since_);
   average(findings_.rest, now.rest);
   average(findings_.balanced, now.balanced);
   average(without_stall_, now.computing + now.rest);
@@ -237,6 +239,30 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   enter(Phase::kTrial);
 }
 
+void SharingModel::decide_when_shared(const Judgement& now, const Latest& before) {
+  // An average in which one execution counts for little is slow to see that all has changed: the
+  // regions that had the data spread have gone back to the origin.
+  const double twice = std::min(latest_.waiting, before.waiting);
+  const bool counts = window_.settling == 0 || twice > kNotSettling * findings_.alone;
+  const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
+  // One that takes ten times as long is one, whatever averages make of it; and where work varies
+  // each is held against its own.
+  const double own = now.alone > 0 ? now.alone * measured_by_predicted_ : findings_.alone;
+  const double lasting = std::min(now.elapsed, before.elapsed);
+  const double seen = std::max(lasting, std::min(now.elapsed, kMostLoss * own));
+  const bool lost = has_lost(took - kTolerance * findings_.alone,
+                             seen + findings_.charged - kTolerance * own, findings_.alone);
+  if (findings_.alone > 0 && lost && !move_elsewhere()) {
+    // What it takes alone may be the word of the origin's part only, which others contradict.
+    const double most = std::max(findings_.alone, alone_by_all_);
+    if (findings_.tried_alone || took > kClearLoss * most) return go_alone();
+    return doubt(took);
+  }
+  if (phase_ != Phase::kShared) return;
+  note_waiting(now.elapsed, now.stall, now.alone_at_least);
+  if (is_doubtful()) doubt(usual());
+}
+
 void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed) {
   AMASIA_CHECK(nodes.size() == node_count_, "there is a sample for each node of the job");
   AMASIA_CHECK(shares(), "what is shared was to be");
@@ -251,11 +277,10 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   note_nodes(nodes, findings_of_ == 0);
   note(now);
   note_variation(nodes, now.elapsed);
-  const double elapsed_before = std::exchange(elapsed_before_, now.elapsed);
-  const double waiting = now.computing + now.stall + findings_.rest;
-  const double waiting_before = std::exchange(waiting_before_, waiting);
-  const bool settles = cold || kSettling * now.elapsed < elapsed_before;
-  falls_ = kFalling * now.elapsed < elapsed_before;
+  const Latest before =
+      std::exchange(latest_, {now.elapsed, now.computing + now.stall + findings_.rest});
+  const bool settles = cold || kSettling * now.elapsed < before.elapsed;
+  falls_ = kFalling * now.elapsed < before.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
   if (skewed && !settles) rebalance(nodes, now.elapsed);
@@ -270,29 +295,8 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       tried_ += now.elapsed + findings_.charged;
       decide_when_warm(nodes, settles && now.elapsed < kBeyondHope * now.alone);
       break;
-    default: {
-      // An average in which one execution counts for little is slow to see that all has changed:
-      // the regions that had the data spread have gone back to the origin.
-      const double twice = std::min(waiting, waiting_before);
-      const bool counts = window_.settling == 0 || twice > kNotSettling * findings_.alone;
-      const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
-      // One that takes ten times as long is one, whatever averages make of it; and where work
-      // varies each is held against its own.
-      const double own = now.alone > 0 ? now.alone * measured_by_predicted_ : findings_.alone;
-      const double lasting = std::min(now.elapsed, elapsed_before);
-      const double seen = std::max(lasting, std::min(now.elapsed, kMostLoss * own));
-      const bool lost = has_lost(took - kTolerance * findings_.alone,
-                                 seen + findings_.charged - kTolerance * own, findings_.alone);
-      if (findings_.alone > 0 && lost && !move_elsewhere()) {
-        // What it takes alone may be the word of the origin's part only, which others contradict.
-        const double most = std::max(findings_.alone, alone_by_all_);
-        if (findings_.tried_alone || took > kClearLoss * most) return go_alone();
-        return doubt(took);
-      }
-      if (phase_ != Phase::kShared) return;
-      note_waiting(now.elapsed, now.stall, now.alone_at_least);
-      if (is_doubtful()) return doubt(usual());
-    }
+    default:
+      decide_when_shared(now, before);
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
 }

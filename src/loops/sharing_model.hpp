@@ -155,12 +155,18 @@ class SharingModel {
   // Of what differs by less, the model cannot tell which is better: it is tried.
   static constexpr double kClearGain = 0.9, kClearLoss = 1.3;
   struct Judgement;
+  // Of the last shared execution: what it took, ns, and the same with shares in balance but for
+  // what it waited for pages.
+  struct Latest {
+    double elapsed = 0, waiting = 0;
+  };
   Judgement judge(std::span<const RegionPart> nodes, Nanos elapsed) const;
   void forget_late_fork(Judgement& now);
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
+  void decide_when_shared(const Judgement& now, const Latest& before);
   void observe_trial(double time, double stall);
   void decide_after_trial(double measured);
   void enter(Phase phase);
@@ -234,9 +240,8 @@ class SharingModel {
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
   double least_rest_ = 0;      // of the executions since the cold one, while finding out
-  double elapsed_before_ = 0;  // of the last shared execution
-  bool falls_ = false;         // the last one took less than the one before
-  double waiting_before_ = 0;  // the same, with shares in balance but for what it waited for pages
+  Latest latest_;
+  bool falls_ = false;         // it took less than the one before
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.
   double lost_ = 0, lost_as_seen_ = 0;
