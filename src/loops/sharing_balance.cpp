@@ -22,6 +22,12 @@ constexpr std::uint32_t kLongestWaryWindow = 256;
 // Another program may have a core for some milliseconds: no reason to move what is done in less.
 constexpr double kLongEnough = 10 * base::kMillisecond;
 constexpr std::uint32_t kOftenEnough = 4;
+// What the origin waits for others that have ended already.
+constexpr Nanos kNoWait = 2 * base::kMicrosecond;
+// Of a lag, after some executions in which the origin was always the last.
+constexpr double kRemembered = 0.8;
+// Of what a part takes.
+constexpr double kMostLag = 0.5;
 
 }  // namespace
 
@@ -66,6 +72,43 @@ void SharingModel::undo_move() {
   window_.settling = kSettlingRuns;
 }
 
+// The origin begins its part as soon as the others have been told of theirs, and is told of their
+// ends: over a slow link that takes as long as a part. Where the origin had to wait for a node what
+// that one took less than the origin is its lag.
+void SharingModel::note_lags(std::span<const RegionPart> nodes) {
+  const RegionPart& origin = nodes[0];
+  std::size_t last = 0;
+  for (std::size_t i = 1; i < node_count_; ++i) {
+    if (nodes[i].threads == 0) continue;
+    if (last == 0 || nodes[i].whole() > nodes[last].whole()) last = i;
+  }
+  if (last == 0 || origin.threads == 0 || origin.joining <= kNoWait) return;
+  Lag& lag = lags_[last];
+  lag.ns = lag.recent.median_with(std::max(0.0, origin.whole() - nodes[last].whole()));
+  lag.is_fresh = true;
+}
+
+// Where the origin is always the last, it may wait for less by now: that is found out by giving the
+// others more.
+void SharingModel::forget_lags() {
+  for (Lag& lag : std::span(lags_).first(node_count_)) {
+    if (!std::exchange(lag.is_fresh, false)) lag.ns *= kRemembered;
+  }
+}
+
+// The parts with which all end at once are rate_i * (end - lag_i), in work by ns.
+double SharingModel::end_of(double work, std::span<const double> rates) const {
+  double sum = 0, lagging = 0;
+  for (std::size_t i = 0; i < rates.size(); ++i) sum += rates[i];
+  for (std::size_t i = 0; i < rates.size(); ++i) lagging += rates[i] * lag_of(i, work / sum);
+  return (work + lagging) / sum;
+}
+
+// Far nodes have a part, too.
+double SharingModel::lag_of(std::size_t node, double balanced) const {
+  return std::min(lags_[node].ns, kMostLag * balanced);
+}
+
 // By sums over executions since the last change, more of them each time: single times vary, and a
 // share that moves takes its data along.
 void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) {
@@ -74,7 +117,9 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
     --window_.settling;
     return;
   }
-  double slowest = 0, rates = 0, work = 0, known = 0;
+  note_lags(nodes);
+  std::array<double, base::kMaxNodes> rates{};
+  double sum = 0, work = 0, known = 0;
   ++window_.runs;
   window_.elapsed += elapsed;
   for (std::size_t i = 0; i < node_count_; ++i) {
@@ -89,13 +134,20 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
       window_.note_length(i, latest > kStriking * median);
     }
     if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
-    slowest = std::max(slowest, window_.time_of(i));
-    rates += window_.work[i] / window_.time_of(i);
+    rates[i] = window_.work[i] / window_.time_of(i);
+    sum += rates[i];
     work += window_.work[i];
     known += powers_[i];
   }
-  if (rates <= 0 || is_move_open(elapsed)) return;
-  const double imbalance = slowest / (work / rates);
+  if (sum <= 0 || is_move_open(elapsed)) return;
+  work /= window_.runs;
+  const double end = end_of(work, std::span(rates).first(node_count_));
+  double slowest = 0;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    if (rates[i] <= 0) continue;
+    slowest = std::max(slowest, window_.time_of(i) / window_.runs + lag_of(i, work / sum));
+  }
+  const double imbalance = slowest / end;
   const bool soon = imbalance > kStriking && !move_trial_.is_wary();
   const bool due = window_.runs >= window_.length || (window_.runs > 1 && soon);
   const bool tells = window_.elapsed >= kLongEnough || window_.runs >= kOftenEnough;
@@ -103,8 +155,8 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
   std::array<double, base::kMaxNodes> balanced = powers_;
   double moved = 0;
   for (std::size_t i = 0; i < node_count_; ++i) {
-    if (window_.work[i] <= 0 || window_.time[i] <= 0) continue;
-    balanced[i] = window_.work[i] / window_.time_of(i) / rates * known;
+    if (rates[i] <= 0) continue;
+    balanced[i] = rates[i] * (end - lag_of(i, work / sum)) / work * known;
     moved += std::abs(balanced[i] - powers_[i]) / 2 / known;
   }
   const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
@@ -119,6 +171,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
     move_trial_.move();
     trial_of_ = ++version_;
   }
+  forget_lags();
   const std::uint32_t longer = std::min(2 * window_.length, kLongestWindow);
   const std::uint32_t length = std::max(longer, window_.length);
   window_ = {};

@@ -6,7 +6,10 @@
 #include <array>
 #include <cstdio>
 #include <functional>
+#include <numeric>
 #include <random>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "loops/cpu_limit.hpp"
@@ -195,6 +198,73 @@ TEST(SharingBalance, AChangeThatLastsMovesTheShares) {
   }
   EXPECT_NE(model.version(), version);
   EXPECT_LT(model.powers()[1], model.powers()[0]);
+}
+
+// A region that takes kAlone alone, on nodes of these speeds, of which all but the origin begin
+// `lag` late by half, and whose ends the origin hears of as much later. Noise of 2 %.
+class FarNodes {
+ public:
+  FarNodes(std::vector<double> speeds, double lag, unsigned seed)
+      : speeds_(std::move(speeds)), lag_(lag), random_(seed) {}
+
+  // Shares by the model's powers, which is told of it; returns what it took.
+  double run(SharingModel& model) {
+    std::uniform_real_distribution<> factor(0.98, 1.02);
+    const std::span<const double> powers = model.powers();
+    const double sum = std::accumulate(powers.begin(), powers.end(), 0.0);
+    std::vector<RegionPart> parts(speeds_.size());
+    double elapsed = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const double work = powers[i] / sum, time = kAlone * work / speeds_[i] * factor(random_);
+      parts[i] = {.threads = 1, .work = work, .busy = static_cast<Nanos>(time)};
+      elapsed = std::max(elapsed, time + (i > 0 ? lag_ : 0));
+    }
+    parts[0].joining = static_cast<Nanos>(elapsed) - parts[0].busy;
+    model.observe_shared(parts, static_cast<Nanos>(elapsed), true);
+    return elapsed;
+  }
+  // All end at once.
+  double best() const {
+    const double sum = std::accumulate(speeds_.begin(), speeds_.end(), 0.0);
+    return (kAlone + (sum - speeds_[0]) * lag_) / sum;
+  }
+
+ private:
+  std::vector<double> speeds_;
+  double lag_;
+  std::mt19937_64 random_;
+};
+
+TEST(SharingBalance, WhoBeginsLateHasLess) {
+  for (const std::vector<double>& speeds :
+       {std::vector<double>{1, 1}, {1, 0.33}, {0.5, 1}, {1, 0.5, 0.33, 0.25}}) {
+    for (const double lag : {0.02, 0.1, 0.3, 0.6}) {
+      double late = 0, last_move = 0;
+      FarNodes nodes(speeds, lag * kMs, 7);
+      SharingModel model(speeds, SharingModel::Rule::kAlways);
+      constexpr int kRuns = 300, kLate = 200;
+      for (int run = 0; run < kRuns; ++run) {
+        const std::uint32_t version = model.version();
+        const double took = nodes.run(model);
+        if (run >= kLate) late += took / (kRuns - kLate);
+        if (model.version() != version) last_move = run;
+      }
+      std::printf("%zu nodes, %.2f ms late: %.3f of the best, last move after %g\n", speeds.size(),
+                  lag, late / nodes.best(), last_move);
+      EXPECT_LT(late, 1.04 * nodes.best()) << speeds.size() << " nodes, lag " << lag;
+    }
+  }
+}
+
+// A link that gets quick: the others get their part back.
+TEST(SharingBalance, ALagIsForgotten) {
+  const std::vector<double> speeds{1, 1};
+  SharingModel model(speeds, SharingModel::Rule::kAlways);
+  FarNodes slow(speeds, 0.5 * kMs, 3), quick(speeds, 0, 3);
+  for (int run = 0; run < 100; ++run) slow.run(model);
+  EXPECT_LT(model.powers()[1], 0.85 * model.powers()[0]);
+  for (int run = 0; run < 1000; ++run) quick.run(model);
+  EXPECT_GT(model.powers()[1], 0.94 * model.powers()[0]);
 }
 
 }  // namespace

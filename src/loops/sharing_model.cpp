@@ -97,7 +97,8 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
                                             Nanos elapsed) const {
   Judgement now;
   now.elapsed = static_cast<double>(elapsed);
-  double rates = 0, busy_rates = 0, longest = 0, work = 0;
+  std::array<double, base::kMaxNodes> rates{};
+  double sum = 0, busy_rates = 0, longest = 0, work = 0;
   // What a node waits for others serve meanwhile, on the cores that compute.
   const auto least_busy = [&nodes](const RegionPart& node) {
     Nanos served = 0;
@@ -116,7 +117,8 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
     now.alone_at_least += least_busy(node) * speed;
     now.stall = std::max(now.stall, static_cast<double>(node.stall));
     if (node.work > 0 && node.time() > 0) {
-      rates += node.work / node.time();
+      rates[i] = node.work / node.time();
+      sum += rates[i];
       busy_rates += node.work / std::max(1.0, static_cast<double>(node.busy));
       work += node.work;
     }
@@ -127,8 +129,18 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
     now.alone_at_least = std::min(now.alone_at_least, least_busy(nodes[0]) / nodes[0].work);
   }
   now.rest = std::max(0.0, now.elapsed - longest);
-  now.balanced = rates > 0 ? work / rates + now.rest : now.elapsed;
-  now.balanced = std::min(now.balanced, now.elapsed);
+  now.balanced = now.elapsed;
+  if (sum <= 0) return now;
+  // What of the rest is a node's lag is in its end.
+  double end = 0, lag = 0;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    if (rates[i] <= 0) continue;
+    end = std::max(end, nodes[i].time() + lag_of(i, work / sum));
+    lag = std::max(lag, lag_of(i, work / sum));
+  }
+  const double rest = std::max(0.0, now.elapsed - end);
+  now.balanced = std::min(end_of(work, std::span(rates).first(node_count_)) + rest, now.elapsed);
+  now.rest = std::max(now.rest, lag);
   return now;
 }
 

@@ -9,7 +9,11 @@
 //   alone     = b_0 / w_0                           the origin without the others, nor stall; also
 //               sum b_i * speed of i / speed of 0     by all parts: only what both say is clear
 //   rate_i    = w_i / (b_i + s_i)                   the node's speed with what sharing costs it
-//   balanced  = 1 / sum rate_i + rest               rest = elapsed - max (b_i + s_i): fork and join
+//   lag_i                                         how much later than the origin it begins, and is
+//                                                   known to have ended (0 but over a slow link)
+//   balanced  = (1 + sum rate_i * lag_i) / sum rate_i + rest
+//                                                 rest = elapsed - max (b_i + s_i + lag_i): fork
+//                                                   and join
 //   shared    = balanced + charged                  charged: stall that it causes elsewhere
 // (once some executions with the same shares tell how times vary, at least what variation.hpp says)
 // and sharing pays if shared < alone. The first execution brings data to the nodes, which stays
@@ -52,8 +56,11 @@ struct RegionPart {
   double work = 0;            // the part of the whole that it did
   Nanos busy = 0;             // mean over its threads: waiting neither for pages nor for others
   Nanos stall = 0;            // mean over its threads: waiting for pages
+  Nanos waited = 0;           // mean over its threads: in the region, for others
+  Nanos joining = 0;          // the origin's: after the region, until the others had done it
   std::uint64_t faults = 0;   // of all its threads
   double time() const { return static_cast<double>(busy) + static_cast<double>(stall); }
+  double whole() const { return time() + static_cast<double>(waited + joining); }
   // Of one of its threads, where that was counted; else 0.
   std::uint64_t cache_misses = 0;
   std::uint64_t instructions = 0;
@@ -178,6 +185,10 @@ class SharingModel {
   void doubt(double shared);
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
+  void note_lags(std::span<const RegionPart> nodes);
+  void forget_lags();
+  double end_of(double work, std::span<const double> rates) const;
+  double lag_of(std::size_t node, double balanced) const;
   bool is_move_open(double elapsed);
   void undo_move();
   void apply_threshold(std::span<const RegionPart> nodes);
@@ -224,6 +235,13 @@ class SharingModel {
     double median_with(double latest);
   };
   std::array<Recent, base::kMaxNodes> recent_{};
+  // How much later than the origin a node begins its part and is known to have ended it.
+  struct Lag {
+    Recent recent;          // of the executions that the origin waited for it
+    double ns = 0;
+    bool is_fresh = false;  // there was one since shares were last looked at
+  };
+  std::array<Lag, base::kMaxNodes> lags_{};
   Recent recent_elapsed_;
   MoveTrial move_trial_;
   std::uint32_t trial_of_ = 0;  // the version of the powers

@@ -241,7 +241,7 @@ class Node final : public fabric::Handler {
   void answer_ask();
   void take_values(const NodeShare& own, std::uint32_t count);
   bool owns_values();
-  void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals);
+  void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals, Nanos joining);
   void heed_loops(RegionRecord& record);
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);

@@ -289,8 +289,9 @@ void Node::heed_loops(RegionRecord& record) {
   record.model->leave_out(std::span(idle).first(node_count()));
 }
 
-// After an execution across nodes; `totals` by node.
-void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals) {
+// After an execution across nodes; `totals` by node, `joining` as take_samples() takes it.
+void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals,
+                       Nanos joining) {
   const Nanos elapsed = os::monotonic_now() - plan.started;
   const std::lock_guard lock(records_mutex_);
   RegionRecord& record = *plan.record;
@@ -311,7 +312,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   } else {
     Samples& samples = record.samples;
-    take_samples(plan.shares, totals, !by_core, samples);
+    take_samples(plan.shares, totals, joining, !by_core, samples);
     hold_to_limits(plan.shares, totals, settings_.cpu_limits, plan.started - last_shared_end_,
                    samples);
     last_shared_end_ = plan.started + elapsed;

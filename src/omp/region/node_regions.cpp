@@ -201,7 +201,9 @@ void Node::join_region(const RegionPlan& plan) {
     const std::size_t posted = std::ranges::count_if(others, joined);
     return posted + mailbox_.joined() == others.size();
   };
+  const Nanos begin = os::monotonic_now();
   wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
+  const Nanos joining = os::monotonic_now() - begin;
   if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
   std::array<NodeTotals, base::kMaxNodes> totals;
   totals[0] = team_.totals();
@@ -211,7 +213,7 @@ void Node::join_region(const RegionPlan& plan) {
     totals[share.node.value] = told.totals;
     take_arguments_back(share.node, team_.arguments_among(told.given_back));
   }
-  note_shared(plan, {totals.data(), node_count()});
+  note_shared(plan, {totals.data(), node_count()}, joining);
 }
 
 void Node::serve() {

@@ -60,7 +60,7 @@ std::vector<loops::Power> powers_of(std::span<const NodeShare> shares) {
 }
 
 void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
-                  bool by_threads, Samples& samples) {
+                  Nanos joining, bool by_threads, Samples& samples) {
   double iterations = 0, power = 0, threads = 0;
   bool divided = false;
   for (const NodeShare& share : shares) {
@@ -77,6 +77,7 @@ void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals>
     sample.threads = share.threads;
     sample.busy = one.busy_ns / share.threads;
     sample.stall = one.stall_ns / share.threads;
+    sample.waited = one.waited_us * base::kMicrosecond / share.threads;
     sample.faults = one.faults;
     sample.cache_misses = one.cache_misses;
     sample.instructions = one.instructions;
@@ -88,6 +89,7 @@ void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals>
       sample.work = share.threads / threads;
     }
   }
+  samples.nodes[0].joining = joining;
 }
 
 void hold_to_limits(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,

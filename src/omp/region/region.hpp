@@ -87,8 +87,10 @@ struct NodeTotals {
   Nanos cpu_ns = 0;              // used, but not in waits; where the node has a limit of it, else 0
   std::uint64_t iterations = 0;  // of loops that are handed out at run time
   // Of its leader, in runs that are counted (leader_counters.hpp).
-  std::uint64_t cache_misses = 0;
   std::uint64_t instructions = 0;
+  std::uint32_t cache_misses = 0;  // so many at most
+  // In the region for other threads, here and elsewhere; at most. Short, so that a join is a line.
+  std::uint32_t waited_us = 0;
 };
 // What each node did in an execution, by node, as the model takes it.
 struct Samples {
@@ -97,8 +99,9 @@ struct Samples {
 };
 // Of the nodes that there are totals of; the others' samples stay as they are. `by_threads`: each
 // of the threads had the same share of loops whose bounds it computes itself.
+// `joining`: how long the origin waited for the others in the end.
 void take_samples(std::span<const NodeShare> shares, std::span<const NodeTotals> totals,
-                  bool by_threads, Samples& samples);
+                  Nanos joining, bool by_threads, Samples& samples);
 
 // A node that has a limit of CPU time is taken for as busy as it would be in many such executions.
 // `limits` by node, or none; `rest` is the time since a region was last shared.

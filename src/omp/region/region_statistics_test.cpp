@@ -20,7 +20,7 @@ RegionRecord shared_once() {
   std::vector<NodeTotals> totals(3);
   totals[0] = {.stall_ns = 4000, .busy_ns = 20 * kMillisecond, .iterations = 100};
   totals[1] = {.stall_ns = 8000, .busy_ns = 40 * kMillisecond, .iterations = 100};
-  take_samples(shares, totals, false, record.samples);
+  take_samples(shares, totals, 0, false, record.samples);
   for (const NodeShare& share : shares) record.took_part.set(share.node.value);
   record.runs = 1;
   record.nodes = 2;

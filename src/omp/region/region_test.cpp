@@ -55,7 +55,7 @@ class Limits : public ::testing::Test {
     std::vector<NodeTotals> totals(3);
     totals[0] = {.stall_ns = 0, .busy_ns = 8000, .cpu_ns = 8000};
     totals[1] = {.stall_ns = 2000, .busy_ns = 4000, .cpu_ns = cpu};
-    take_samples(shares_, totals, true, samples_);
+    take_samples(shares_, totals, 0, true, samples_);
     hold_to_limits(shares_, totals, limits_, rest, samples_);
     return samples_.nodes[1];
   }

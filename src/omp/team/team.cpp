@@ -2,6 +2,7 @@
 #include "omp/team/team.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "omp/native.hpp"
@@ -23,6 +24,11 @@ class Team::Body final : public LocalBody {
 };
 
 namespace {
+
+std::uint32_t to_32_bits(std::uint64_t value) {
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(value, std::numeric_limits<std::uint32_t>::max()));
+}
 // Of CPU time, before it tells how much longer computing takes.
 constexpr Nanos kLongEnough = 100 * base::kMicrosecond;
 constexpr double kNewWeight = 0.25;
@@ -148,12 +154,14 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   });
   if (std::exchange(frame.counters, nullptr) != nullptr) {
     const LeaderCounters::Counts counted = counters_.end();
-    frame.totals.cache_misses = counted.cache_misses;
+    frame.totals.cache_misses = to_32_bits(counted.cache_misses);
     frame.totals.instructions = counted.instructions;
   }
   // What the thread waits for from now on, such as the other nodes' join, is no longer the team's.
   frame.active += os::monotonic_now() - frame.waited;
   if (frame.measures_cpu) frame.cpu += os::own_cpu_time();
+  const Nanos waited_us = frame.waited / base::kMicrosecond;
+  frame.totals.waited_us = to_32_bits(static_cast<std::uint64_t>(waited_us));
   const ThreadCounters after = node_.services().thread_counters();
   frame.totals.faults = static_cast<std::uint32_t>(after.faults - before.faults);
   frame.totals.stall_ns = after.stall_ns - before.stall_ns;
@@ -184,6 +192,7 @@ NodeTotals Team::totals() {
     sum.faults += one.faults;
     sum.busy_ns += busy;
     sum.stall_ns += active - busy;
+    sum.waited_us = to_32_bits(std::uint64_t{sum.waited_us} + one.waited_us);
     if (cpu_is_limited_) sum.cpu_ns += frame.cpu;
     sum.iterations += one.iterations;
     sum.marks |= one.marks;
