@@ -148,6 +148,8 @@ SharingModel::Judgement SharingModel::judge(std::span<const RegionPart> nodes,
 // what forks and joins take is the least of those seen while finding out. What they often take in
 // addition will be seen, and lost at most once, if that is too much.
 void SharingModel::forget_late_fork(Judgement& now) {
+  const bool is_first = phase_ == Phase::kCold || runs_in_phase_ == 1;
+  least_elapsed_ = is_first ? now.elapsed : std::min(least_elapsed_, now.elapsed);
   least_rest_ = phase_ == Phase::kCold ? now.rest : std::min(least_rest_, now.rest);
   now.balanced -= now.rest - least_rest_;
   now.rest = least_rest_;
@@ -239,8 +241,11 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   const auto pays = [this, &least] {
     return findings_.alone <= 0 || findings_.shared < kClearGain * least;
   };
-  // Where executions take turns with two arrays, the second one brings data, too.
-  if (!pays() && settles && runs_in_phase_ < kMostWarmRuns) return;
+  // Where executions take turns with two arrays, the second one brings data, too; and who has read
+  // ahead beyond its part has taken pages that their writer wants back in a later one.
+  const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
+  const bool may_yet_pay = settles || (promises && latest_.elapsed < kMostLoss * least);
+  if (!pays() && may_yet_pay && runs_in_phase_ < kMostWarmRuns) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
   if (pays()) {

@@ -257,7 +257,8 @@ class SharingModel {
   double spread_ = 0;              // of these predictions, relative; of the better ones
   double measured_by_predicted_ = 1;
   double cost_of_trying_ = 0;  // what the last tries lost against what was decided
-  double least_rest_ = 0;      // of the executions since the cold one, while finding out
+  // Of the executions while finding out; and of those since the cold one.
+  double least_rest_ = 0, least_elapsed_ = 0;
   Latest latest_;
   bool falls_ = false;         // it took less than the one before
   // In this phase against the next best, by what executions are expected to take, and by what they

@@ -215,7 +215,7 @@ TEST(SharingModel, StaysSharedThoughItWaitsALot) {
 TEST(SharingModel, TriesWhatItCannotTell) {
   Region region{{1 / kMs, 1 / kMs}, 0.2 * kMs, 0.9 * kMs, 0.03 * kMs};
   SharingModel model = model_of(region);
-  for (int i = 0; i < 2; ++i) region.run(model);
+  for (int i = 0; i < 5; ++i) region.run(model);
   EXPECT_EQ(model.phase(), Phase::kTrial);
   for (int i = 0; i < 2; ++i) region.run(model);
   EXPECT_NE(model.phase(), Phase::kTrial);

@@ -85,7 +85,10 @@ TEST(SharingModel, WhatTookLessEachTimeIsGivenTheTimeToPay) {
     observe_light_half(model, 440'000, 16'200'000);
     observe_light_half(model, 330'000, 2'250'000);
     observe_light_half(model, 2'740'000, 770'000);
-    for (int run = 0; run < 5 && !model.shares(); ++run) model.observe_alone(3'600'000, 0);
+    observe_light_half(model, 2'300'000, 600'000);
+    observe_light_half(model, 1'900'000, 400'000);
+    ASSERT_EQ(model.phase(), Phase::kTrial);
+    for (int run = 0; run < 5 && !model.shares(); ++run) model.observe_alone(3'100'000, 0);
     ASSERT_EQ(model.phase(), Phase::kShared);
     const Nanos stall = pays ? 0 : 2'740'000;
     for (int run = 0; run < 100 && model.shares(); ++run) observe_light_half(model, stall, stall);

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the sharing model makes of executions in which data still come to their nodes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "loops/sharing_model.hpp"
+
+namespace amasia::loops {
+namespace {
+
+using Phase = SharingModel::Phase;
+constexpr double kMs = base::kMillisecond;
+
+// Who reads ahead beyond its part takes pages that their writer wants back, of two arrays that take
+// turns in a later execution than the second one (irregular, random, on 1.0,0.33 over a slow link).
+TEST(SharingModel, GivesTimeToWhatWasQuickOnce) {
+  const std::array<double, 2> powers{1, 0.33};
+  SharingModel model(powers);
+  const auto observe = [&model](Nanos busy, Nanos stall, Nanos other, Nanos other_stall) {
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = 0.75, .busy = busy, .stall = stall},
+        RegionPart{.threads = 1, .work = 0.25, .busy = other, .stall = other_stall}};
+    ASSERT_TRUE(model.shares());
+    model.observe_shared(parts, std::max(busy + stall, other + other_stall) + 20'000, true);
+  };
+  observe(3'000'000, 1'000'000, 3'500'000, 6'000'000);
+  model.charge(2'400'000);
+  observe(2'900'000, 500'000, 1'700'000, 1'400'000);
+  observe(2'950'000, 4'000'000, 2'950'000, 0);
+  const std::uint32_t version = model.version();
+  for (int i = 0; i < 30; ++i) observe(2'700'000, 0, 2'700'000, 0);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_EQ(model.version(), version) << "what one execution waited for moved shares";
+}
+
+// The same where each execution takes longer than alone by the origin's light part, but would not
+// if nobody waited.
+TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
+  const std::array<double, 2> powers{1, 0.33};
+  SharingModel model(powers);
+  double work = 0.752;  // of the origin, of iterations that grow
+  const auto observe = [&](Nanos stall, Nanos other_stall) {
+    const double heavy = 2.8 / 3.4 * work;
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = work, .busy = static_cast<Nanos>(3.4 * kMs * heavy),
+                   .stall = stall},
+        RegionPart{.threads = 1, .work = 1 - work,
+                   .busy = static_cast<Nanos>(3 * 3.4 * kMs * (1 - heavy)), .stall = other_stall}};
+    ASSERT_TRUE(model.shares());
+    model.observe_shared(parts, std::max(parts[0].busy + stall, parts[1].busy + other_stall), true);
+    work = model.powers()[0] / (model.powers()[0] + model.powers()[1]);
+  };
+  observe(884'000, 8'440'000);
+  model.charge(2'300'000);
+  observe(460'000, 1'270'000);
+  observe(3'200'000, 0);
+  for (int i = 0; i < 30; ++i) observe(0, 0);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+}  // namespace
+}  // namespace amasia::loops
