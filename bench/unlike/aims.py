@@ -46,7 +46,7 @@ def ratio_distance(found, searched):
 def behind_oracle(result):
     """(time of default over that of the best, the best's name, what is allowed), of the part of the
     program in which every loop has run twice, where it has one; None: it was not measured."""
-    row, once = result["configurations"].get("default") or {}, result["kind"] == "once"
+    row, once = result["configurations"].get("default") or {}, result["kind"].endswith("once")
     best, own = result.get("settled_oracle"), row.get("settled_speed_up")
     if once or not best or not own:
         best, own = result["oracle"], row.get("speed_up")
@@ -64,7 +64,7 @@ def misses(result):
     if searched and found and sharing_pays(result) and ratio_distance(found, searched) > 0.05:
         yield f"core speed ratios are {100 * ratio_distance(found, searched):.0f} % off (aim 5 %)"
     plain, again = speed(result, "hetprobe"), speed(result, "hetprobe-i")
-    if result["kind"] == "irregular" and plain and again and again <= plain:
+    if result["kind"].startswith("irregular") and plain and again and again <= plain:
         yield f"hetprobe-i takes {plain / again:.3f} of hetprobe's time (aim below 1)"
 
 

@@ -38,12 +38,17 @@ PROGRAMS = {program.name: program for program in [
 ]}
 
 
-def irregular(shape, degree):
+def irregular(shape, degree, once):
+    """`once`: the same work in one run of the loop, so that nothing is known of it beforehand."""
+    if once:
+        return Program(f"irregular-{shape}-{degree}-once", "irregular.c", "irregular-once",
+                       (shape, degree, 40000, 1, 240), (shape, degree, 4000, 1, 8), 256)
     return Program(f"irregular-{shape}-{degree}", "irregular.c", "irregular", (shape, degree),
                    (shape, degree, 4000, 8), 256)
 
 
-DEFAULT = [*PROGRAMS, *(f"irregular-{shape}-60" for shape in SHAPES)]
+DEFAULT = [*PROGRAMS, *(f"irregular-{shape}-60{once}" for once in ("", "-once")
+                        for shape in SHAPES)]
 
 
 def programs_named(text):
@@ -51,16 +56,16 @@ def programs_named(text):
     without a degree is the paper's sweep of it."""
     chosen = []
     for name in text.split(","):
-        match = re.fullmatch(rf"irregular-({'|'.join(SHAPES)})(?:-(\d{{1,3}}))?", name)
+        match = re.fullmatch(rf"irregular-({'|'.join(SHAPES)})(?:-(\d{{1,3}}))?(-once)?", name)
         if name in PROGRAMS:
             chosen.append(PROGRAMS[name])
         elif match and int(match[2] or 0) <= 100:
             degrees = [int(match[2])] if match[2] else range(0, 101, 20)
-            chosen += [irregular(match[1], degree) for degree in degrees]
+            chosen += [irregular(match[1], degree, match[3]) for degree in degrees]
         else:
             raise ValueError(f"--programs has '{name}'; allowed are {', '.join(PROGRAMS)}, and "
-                             f"irregular-SHAPE[-DEGREE] with SHAPE {', '.join(SHAPES)} and DEGREE "
-                             "0 to 100")
+                             "irregular-SHAPE[-DEGREE][-once] with SHAPE "
+                             f"{', '.join(SHAPES)} and DEGREE 0 to 100")
     return chosen
 
 

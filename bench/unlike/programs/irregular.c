@@ -6,7 +6,8 @@
 //   mingled  of any 100 iterations `degree` compute and the others gather
 //   linear   all compute; their cost rises from (1 - degree) to (1 + degree) of the mean
 //   random   all compute; `degree` of the cost is drawn from an exponential distribution
-// irregular [shape [degree [iterations [steps]]]]
+// Each iteration does `weight` times the work.
+// irregular [shape [degree [iterations [steps [weight]]]]]
 #include <math.h>
 #include <string.h>
 
@@ -49,13 +50,13 @@ static double compute(double x, long rounds) {
   return x;
 }
 
-static double gather(const Cell* cells, long iterations, long i, long step) {
+static double gather(const Cell* cells, long iterations, long i, long gathers, long step) {
   double sum = 0;
-  for (long g = 0; g < kGathers; g++) {
-    uint64_t from = mixed((uint64_t)((step * iterations + i) * kGathers + g));
+  for (long g = 0; g < gathers; g++) {
+    uint64_t from = mixed((uint64_t)((step * iterations + i) * gathers + g));
     sum += cells[from % (uint64_t)iterations].value[g % kCellDoubles];
   }
-  return sum / kGathers;
+  return sum / (double)gathers;
 }
 
 int main(int argc, char** argv) {
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   long degree = argument(argc, argv, 2, "degree", 50, 0, 100);
   long iterations = argument(argc, argv, 3, "iterations", 40000, 1, 1 << 26);
   long steps = argument(argc, argv, 4, "steps", 240, 1, 1 << 20);
+  long weight = argument(argc, argv, 5, "weight", 1, 1, 1 << 16);
   Cell* old_cells = allocate((size_t)iterations, sizeof *old_cells);
   Cell* new_cells = allocate((size_t)iterations, sizeof *new_cells);
   for (long i = 0; i < iterations; i++)
@@ -76,9 +78,9 @@ int main(int argc, char** argv) {
       double* value = new_cells[i].value;
       long d = step % kCellDoubles;
       if (computes(shape, i, iterations, degree))
-        value[d] = compute(old_cells[i].value[d], rounds_of(shape, i, iterations, degree));
+        value[d] = compute(old_cells[i].value[d], weight * rounds_of(shape, i, iterations, degree));
       else
-        value[d] = gather(old_cells, iterations, i, step);
+        value[d] = gather(old_cells, iterations, i, weight * kGathers, step);
     }
     Cell* swapped = old_cells;
     old_cells = new_cells;
