@@ -4,6 +4,7 @@
 import json
 import pathlib
 import re
+import subprocess
 
 from launcher import BUILD, LaunchTest, main
 
@@ -74,6 +75,38 @@ class Explained(LaunchTest):
                          r"    shared 0\.\d\d : 0\.\d\d whatever it costs: ")
         for line in result.err.splitlines():
             self.assertLessEqual(len(line), 120, line)
+
+
+class AtRunTime(LaunchTest):
+    """schedule(runtime) loops, of both compilers: libomp's are static where nobody has asked for
+    anything, libgomp's dynamic."""
+
+    def schedule(self, compiler, *options, **environment):
+        program = pathlib.Path(self.folder.name) / compiler
+        source = pathlib.Path(__file__).with_name("at_run_time.c")
+        subprocess.run([compiler, "-O1", "-fopenmp", source, "-o", program], check=True)
+        file = pathlib.Path(self.folder.name) / "stats.json"
+        result = self.run_amasia("run", "-n2", "-t1", "--share=always", *options,
+                                 f"--stats={file}", str(program), AMASIA_LIBRARY=None,
+                                 **environment)
+        self.assertEqual((result.code, result.out), (0, "499500\n"), result)
+        (region,) = json.loads(file.read_text())["regions"]
+        (loop,) = region["loops"]
+        return loop["schedule"]
+
+    def test_what_was_asked_for_counts(self):
+        for compiler, default in (("clang-19", "static"), ("gcc-12", "dynamic")):
+            with self.subTest(compiler):
+                self.assertEqual(self.schedule(compiler), default)
+                self.assertEqual(self.schedule(compiler, OMP_SCHEDULE="guided"), "guided")
+                self.assertEqual(self.schedule(compiler, OMP_SCHEDULE="hetprobe"), "hetprobe")
+
+    def test_the_option_comes_first(self):
+        for compiler in ("clang-19", "gcc-12"):
+            for asked in (None, "static", "static,16", "dynamic", "hetprobe"):
+                with self.subTest(compiler=compiler, asked=asked):
+                    self.assertEqual(self.schedule(compiler, "--schedule=hetprobe-i",
+                                                   OMP_SCHEDULE=asked), "hetprobe-i")
 
 
 class Refused(LaunchTest):

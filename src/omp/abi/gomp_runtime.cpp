@@ -73,7 +73,8 @@ loops::ScheduleRequest runtime_schedule(bool monotonic) {
     case kDynamic: return {loops::ScheduleKind::kDynamic, size, rising};
     case kGuided: return {loops::ScheduleKind::kGuided, size, rising};
     case kAuto: return named_by_user({loops::ScheduleKind::kAuto, 0, rising});
-    default: return {loops::ScheduleKind::kStatic, size};
+    // libgomp's static ones always say that they rise.
+    default: return named_by_user({loops::ScheduleKind::kStatic, size, monotonic});
   }
 }
 

@@ -217,7 +217,7 @@ Dispatch runtime_schedule(std::uint64_t unit) {
   const bool rising = kind < 0;  // the monotonic bit
   switch (kind & 0x7fffffff) {
     case 1:
-      return {{loops::ScheduleKind::kStatic, size}, unit};
+      return {named_by_user({loops::ScheduleKind::kStatic, size, rising}), unit};
     case 2:
       return {{loops::ScheduleKind::kDynamic, size, rising}, unit};
     case 3:

@@ -611,7 +611,12 @@ void WorkSharing::on_message(const fabric::Incoming& message) {
 loops::ScheduleRequest named_by_user(loops::ScheduleRequest said) {
   const Node* const node = current_node();
   if (node == nullptr || node->work_sharing() == nullptr) return said;
-  const auto& named = node->work_sharing()->settings().runtime;
+  const LoopSettings& settings = node->work_sharing()->settings();
+  if (said.kind != loops::ScheduleKind::kAuto) {
+    if (settings.schedule != loops::ScheduleKind::kAuto) said.kind = settings.schedule;
+    return said;
+  }
+  const auto& named = settings.runtime;
   if (!named.has_value()) return said;
   return {named->kind, named->chunk, said.monotonic || named->monotonic};
 }

@@ -137,9 +137,10 @@ class WorkSharing final : public fabric::Handler {
   std::atomic<std::uint64_t> refills_{0};
 };
 
-// A schedule(runtime) loop for which the next runtime says `auto`: the schedule that OMP_SCHEDULE
-// names, if it is one that the next runtime does not know (options.hpp); else as it is. On a thread
-// of a global team, or one that forks it.
+// What a schedule(runtime) loop is shared by. Where the next runtime says `auto`: the schedule that
+// OMP_SCHEDULE names, if it is one that the next runtime does not know (options.hpp). Else the one
+// of --schedule, if there is, also in the place of `static`, which libomp says where nobody has
+// asked for anything. Else as it is said. On a thread of a global team, or one that forks it.
 loops::ScheduleRequest named_by_user(loops::ScheduleRequest said);
 
 }  // namespace amasia::omp
