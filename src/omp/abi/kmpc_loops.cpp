@@ -262,8 +262,9 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
                    T upper, std::make_signed_t<T> step, std::make_signed_t<T> chunk,
                    const void* site) {
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) {
-    return real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk);
+  if (frame == nullptr) {  // on the native stack as in static_init(); so are the calls below
+    return on_native_stack(
+        [&] { real.dispatch_init(place, gtid, schedule, lower, upper, step, chunk); });
   }
   const std::int32_t kind = plain_kind(schedule);
   if (is_ordered(kind)) {
@@ -289,7 +290,12 @@ template <typename T>
 std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t* last,
                            T* lower, T* upper, std::make_signed_t<T>* stride) {
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr) return real.dispatch_next(place, gtid, last, lower, upper, stride);
+  if (frame == nullptr) {
+    std::int32_t more = 0;
+    on_native_stack(
+        [&] { more = real.dispatch_next(place, gtid, last, lower, upper, stride); });
+    return more;
+  }
   ThreadLoop& loop = frame->loop;
   loops::Iterations range;
   if (!next_iterations(*frame, range)) return 0;
@@ -304,7 +310,7 @@ std::int32_t dispatch_next(RealLoops<T>& real, ident_t* place, Gtid gtid, std::i
 
 template <typename T>
 void dispatch_fini(RealLoops<T>& real, ident_t* place, Gtid gtid) {
-  if (current_frame() == nullptr) real.dispatch_fini(place, gtid);
+  if (current_frame() == nullptr) on_native_stack([&] { real.dispatch_fini(place, gtid); });
 }
 
 }  // namespace
@@ -341,7 +347,7 @@ AMASIA_ENTRY void __kmpc_for_static_fini(ident_t* place, Gtid gtid) {
 }
 
 AMASIA_ENTRY void __kmpc_dispatch_deinit(ident_t* place, Gtid gtid) {
-  if (current_frame() == nullptr) real_deinit(place, gtid);
+  if (current_frame() == nullptr) on_native_stack([&] { real_deinit(place, gtid); });
 }
 
 }  // namespace amasia::omp::kmpc
