@@ -175,7 +175,7 @@ class Simulation {
     };
     const auto ask = [&](double now, std::size_t rank, const Report& report) {
       std::vector<Grant> grants;
-      totals[rank] += report;
+      (ended ? late_ : totals)[rank] += report;
       dealer.ask(rank, report, grants);
       for (const Grant& grant : grants) {
         if (!grant.refill.more && !ended) {
@@ -222,7 +222,7 @@ class Simulation {
       event.act(event.time);
     }
     AMASIA_CHECK(dealer.remaining() == 0, "the whole loop was given out");
-    for (std::size_t r = 0; r < nodes(); ++r) late_[r] = team[r].news;
+    for (std::size_t r = 0; r < nodes(); ++r) late_[r] += team[r].news;
     return finished;
   }
 
@@ -254,7 +254,7 @@ class Simulation {
   std::vector<std::vector<double>> sums_;  // by node: what the first i iterations take
   std::vector<std::size_t> owners_;        // of the pages
   bool with_speeds_ = false;
-  std::vector<Report> late_;               // what nodes executed after they had asked last
+  std::vector<Report> late_;               // what nodes told when the loop had ended, or not at all
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;
 };

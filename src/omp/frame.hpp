@@ -45,6 +45,7 @@ struct ThreadLoop {
   Nanos begun_ns = 0;
   Nanos stall_before_ns = 0;
   std::uint64_t faults_before = 0;
+  Nanos cpu_before_ns = 0;
   // Of an ordered loop (turns.hpp): the chunk under way, in how many of its iterations the ordered
   // part is over, and whether the thread has yet to pass the turn on.
   bool ordered = false;

@@ -143,6 +143,8 @@ LoopSettings loop_settings(const base::Options& options) {
 }
 
 WorkSharing::WorkSharing(Node& node, LoopSettings settings) : node_(node), settings_(settings) {
+  const std::vector<loops::CpuLimit>& limits = node.settings().cpu_limits;
+  if (!limits.empty()) limit_ = limits[node.self().value];
   node_.fabric().set_handler(kWorkSharingFirst, kWorkSharingLast, this);
 }
 
@@ -293,22 +295,26 @@ void WorkSharing::read_clock(ThreadLoop& thread) const {
   thread.begun_ns = os::monotonic_now();
   thread.stall_before_ns = counters.stall_ns;
   thread.faults_before = counters.faults;
+  if (limit_.holds()) thread.cpu_before_ns = os::own_cpu_time();
 }
 
-loops::Report WorkSharing::executed(ThreadLoop& thread) const {
+// A node with a limit of CPU time is taken for as busy as it would be with nothing but that.
+loops::Report WorkSharing::executed(ThreadLoop& thread, std::uint32_t threads) const {
   const ThreadLoop before = thread;
   read_clock(thread);
   if (before.in_hand == 0) return {};
   const Nanos elapsed = std::max<Nanos>(thread.begun_ns - before.begun_ns, 0);
   const Nanos stall = std::min(thread.stall_before_ns - before.stall_before_ns, elapsed);
-  return {before.in_hand, static_cast<std::uint64_t>(elapsed - stall),
+  const Nanos cpu = thread.cpu_before_ns - before.cpu_before_ns;
+  const Nanos compute = std::max(elapsed - stall, loops::sustained_time(limit_, cpu * threads, 0));
+  return {before.in_hand, static_cast<std::uint64_t>(compute),
           static_cast<std::uint64_t>(stall), thread.faults_before - before.faults_before};
 }
 
 bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,
                                  loops::Iterations& range) {
   using Answer = loops::NodePool::Answer;
-  loops::Report report = executed(thread);
+  loops::Report report = executed(thread, team.local_size());
   thread.in_hand = 0;
   for (bool waited = false;; waited = true) {
     loops::NodePool::Taken taken;
@@ -378,8 +384,10 @@ WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
     powers[rank] = {sharers[rank].threads, sharers[rank].speed};
     want.sharers[rank] = sharers[rank];
   }
+  std::vector<loops::Report> told = std::exchange(told_after_end_[body.key], {});
+  told.resize(sharers.size());
   GlobalLoop loop{loops::Dealer(terms_of(body), {powers.data(), sharers.size()}), want, body.nodes,
-                  std::vector<loops::Report>(sharers.size())};
+                  std::move(told)};
   loop.expected_ns = body.key != 0 ? cache_.expected_ns(body.key) : 0;
   return global_.emplace(body.number, std::move(loop)).first->second;
 }
@@ -414,8 +422,13 @@ std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
                                 });
   AMASIA_CHECK(agree && body.known == loop.want.body.known && body.count == loop.want.body.count,
                "all nodes begin a loop with the same terms (W4)");
-  loop.totals[body.rank] += body.report;
-  loop.totals[body.rank] += body.late;
+  // Who asks when the first has been told that there is no more is mostly the slowest: what it has
+  // to tell counts in the next run.
+  const bool has_ended = loop.next.has_value() && body.key != 0;
+  std::vector<loops::Report>& totals = has_ended ? told_after_end_[body.key] : loop.totals;
+  totals.resize(body.nodes);
+  totals[body.rank] += body.report;
+  totals[body.rank] += body.late;
   std::vector<loops::Grant> grants;
   loop.dealer.ask(body.rank, body.report, grants);
   expect(loop);

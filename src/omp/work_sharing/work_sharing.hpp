@@ -12,7 +12,8 @@
 //   news, want      |                                     |
 // global_, cache_,  | handler and threads of the origin   | global_mutex_
 //   outcomes_,      |                                     |
-//   advice_         |                                     |
+//   advice_,        |                                     |
+//   told_after_end_ |                                     |
 // W1 Mutexes are held on native stacks only, never across a send or a wait, and in the order
 //    loops_mutex_, then NodeLoop::mutex or global_mutex_; nothing managed is touched under them.
 // W2 All threads of a team meet the same loops in the same order, so (region, count of loops met)
@@ -110,7 +111,7 @@ class WorkSharing final : public fabric::Handler {
   void conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed);
   void expect(GlobalLoop& loop);
   void read_clock(ThreadLoop& thread) const;
-  loops::Report executed(ThreadLoop& thread) const;
+  loops::Report executed(ThreadLoop& thread, std::uint32_t threads) const;
   void ask(NodeLoop& loop, const WantBody& body);
   void receive(const GiveBody& give, std::span<const std::uint32_t> speeds);
   NodeLoop* find(std::uint32_t region, std::uint64_t number);
@@ -124,6 +125,7 @@ class WorkSharing final : public fabric::Handler {
 
   Node& node_;
   const LoopSettings settings_;
+  loops::CpuLimit limit_;  // of this node
   std::mutex loops_mutex_;
   std::vector<std::unique_ptr<NodeLoop>> open_;
   std::vector<std::unique_ptr<NodeLoop>> spare_;
@@ -132,6 +134,8 @@ class WorkSharing final : public fabric::Handler {
   std::uint32_t global_region_ = 0;  // whose loops global_ holds
   std::map<std::uint64_t, GlobalLoop> global_;
   loops::ProbeCache cache_;
+  // By key and rank: of a loop's last run, after a node was told that there is no more.
+  std::map<std::uint64_t, std::vector<loops::Report>> told_after_end_;
   LoopOutcomes outcomes_;
   LoopAdvice advice_;  // of region global_region_
   std::atomic<std::uint64_t> refills_{0};

@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
+#include <optional>
 #include <random>
+#include <thread>
 
 #include "omp/work_sharing/loopback_job.hpp"
 
@@ -116,6 +119,26 @@ TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
     EXPECT_EQ(run(), 4 * 500u);
     EXPECT_EQ(done[1], 4 * 500u);
   }
+}
+
+// With known speeds the fast node is told that there is no more long before the slow one asks.
+TEST(WorkSharing, WhatIsToldAfterTheEndCountsInTheNextRun) {
+  LoopbackJob job({1, 1});
+  const char site = 0;
+  constexpr std::uint32_t kRuns = 8;
+  for (std::uint32_t run = 0; run < kRuns; ++run) {
+    job.region([&](ThreadFrame& frame) {
+      WorkSharing& sharing = *frame.team->node().work_sharing();
+      sharing.begin(frame, {0, 1, 1000}, {loops::ScheduleKind::kHetProbe, 0}, {&site, &site});
+      for (loops::Iterations range; sharing.next(frame, range);) {
+        if (frame.team->rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      }
+    });
+  }
+  const std::optional<LoopOutcome> outcome = job.sharing(0).outcome_of(nullptr, &site);
+  ASSERT_TRUE(outcome.has_value());
+  ASSERT_EQ(outcome->last.parts.size(), 2u);
+  EXPECT_GE(outcome->last.parts[1].probes, kRuns / 2) << "of " << kRuns;
 }
 
 TEST(WorkSharing, NodesThatNoLoopUsesAreIdle) {
