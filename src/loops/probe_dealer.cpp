@@ -18,8 +18,10 @@ constexpr std::uint32_t kFirstPieces = 2;
 // they have in hand is known to a batch, costs to the noise of a tenth of the loop; and where
 // iterations suit some nodes better, each that moves costs more than was measured.
 constexpr double kTolerated = 0.3;
+// Of a loop that is known, in per cent, for a node that has nothing left.
+constexpr std::uint64_t kLeastWorthMoving = 10;
 // No batch of HetProbe-I is less than this part of what the node would have of the whole loop.
-constexpr std::uint64_t kLeastBatch = 128;
+constexpr std::uint64_t kLeastBatch = 128, kLeastKept = 16;
 
 std::uint64_t probe_piece(const LoopTerms& loop, std::span<const Power> powers) {
   std::uint64_t threads = 0;
@@ -30,6 +32,13 @@ std::uint64_t probe_piece(const LoopTerms& loop, std::span<const Power> powers) 
 
 std::uint64_t first_piece(const LoopTerms& loop, std::span<const Power> powers) {
   return std::max({probe_piece(loop, powers) / kFirstPiece, loop.schedule.chunk, std::uint64_t{1}});
+}
+
+// Where speeds are known blocks are the nodes' from run to run, and should have no page in common.
+void first_blocks(const LoopTerms& loop, std::span<const Power> powers,
+                  std::span<Iterations> blocks) {
+  if (loop.known) return seamed_node_blocks(loop.count, powers, blocks);
+  weighted_node_blocks(loop.count, powers, blocks);
 }
 
 // How much of its block a node is given before it asks.
@@ -44,7 +53,7 @@ std::uint64_t first_size(const LoopTerms& loop, const Power& power, std::uint64_
 Refill first_probe(const LoopTerms& loop, std::span<const Power> powers, std::size_t rank) {
   AMASIA_CHECK(rank < powers.size(), "a node that shares a loop has a rank");
   std::array<Iterations, base::kMaxNodes> blocks;
-  weighted_node_blocks(loop.count, powers, {blocks.data(), powers.size()});
+  first_blocks(loop, powers, {blocks.data(), powers.size()});
   const std::uint64_t piece = first_piece(loop, powers);
   Refill refill;
   // With known speeds all ask once, to tell how it went and to hear what is known by then.
@@ -64,7 +73,7 @@ ProbeDealer::ProbeDealer(const LoopTerms& loop, std::span<const Power> powers)
       most_piece_(probe_piece(loop, powers)),
       decided_(loop.known) {
   std::array<Iterations, base::kMaxNodes> blocks;
-  weighted_node_blocks(loop.count, powers, {blocks.data(), powers.size()});
+  first_blocks(loop, powers, {blocks.data(), powers.size()});
   const std::uint64_t piece = first_piece(loop, powers);
   for (std::size_t r = 0; r < powers.size(); ++r) {
     Node& node = nodes_[r];
@@ -85,7 +94,7 @@ void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>
   node.done += report.iterations;
   done_ += report.iterations;
   AMASIA_CHECK(node.done <= node.given, "a node executes what it was given");
-  if (may_decide()) decide();
+  if (may_decide() && !keeps_territories()) decide();
   answer(rank, grants);
   // Until nothing changes: what one of them takes may be the last that another one waits for.
   for (bool answered = true; answered;) {
@@ -109,6 +118,18 @@ bool ProbeDealer::may_decide() const {
   }
   const auto silent = [](const Node& node) { return node.given > 0 && node.done == 0; };
   return decided_ || std::none_of(nodes_.begin(), nodes_.end(), silent);
+}
+
+// With speeds known from earlier runs each node has the part that it had then, and its data. What
+// is measured so far of a loop whose iterations are unlike says little about the rest, and the next
+// run will know better: only what would keep a node without work for long is worth moving.
+bool ProbeDealer::keeps_territories() const {
+  if (!loop_.known || decisions_ > 0) return false;
+  const auto unused = [](const Node& node) { return node.power.total() == 0; };
+  if (std::any_of(nodes_.begin(), nodes_.end(), unused)) return false;
+  const auto idle = [](const Node& node) { return node.size == 0 && node.done == node.given; };
+  return std::none_of(nodes_.begin(), nodes_.end(), idle) ||
+         left_ <= part_of(loop_.count, kLeastWorthMoving, 100);
 }
 
 void ProbeDealer::decide() {
@@ -272,7 +293,7 @@ void ProbeDealer::answer(std::size_t rank, std::vector<Grant>& grants) {
     if (!decided_ && node.power.total() > 0) {
       const std::uint64_t most = largest().size;
       steal(rank, most - most / 2);
-    } else if (decided_ && loop_.reprobes() && node.power.total() > 0) {
+    } else if (decided_ && loop_.reprobes() && node.power.total() > 0 && !keeps_territories()) {
       regroup();
     }
   }
@@ -310,8 +331,11 @@ std::uint64_t ProbeDealer::batch(const Node& node) const {
   const std::uint64_t share = part_of(loop_.count, node.power.total(), all);
   const std::uint64_t chunks =
       chunk_per_thread(node.size, loop_.schedule.chunk, node.power.threads);
-  const std::uint64_t least = std::max(share / kLeastBatch, chunks);
-  const std::uint64_t most = std::max(part_of(share, loop_.rules.reprobe_percent, 100), least);
+  // Who keeps its territory has little to tell.
+  const bool keeps = keeps_territories();
+  const std::uint64_t least = std::max(share / (keeps ? kLeastKept : kLeastBatch), chunks);
+  const std::uint64_t part = keeps ? share : part_of(share, loop_.rules.reprobe_percent, 100);
+  const std::uint64_t most = std::max(part, least);
   return std::clamp(node.size / 2, least, most);
 }
 

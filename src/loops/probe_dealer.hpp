@@ -95,6 +95,7 @@ class ProbeDealer {
   };
 
   bool may_decide() const;
+  bool keeps_territories() const;
   void decide();
   bool is_out_of_balance() const;
   void try_idle_nodes();

@@ -162,4 +162,13 @@ void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
   }
 }
 
+void seamed_node_blocks(std::uint64_t count, std::span<const Power> powers,
+                        std::span<Iterations> blocks) {
+  weighted_node_blocks(count, powers, blocks);
+  const std::uint64_t grain = grain_of(shares_of(count, powers), powers);
+  for (Iterations& block : blocks) {
+    block = {seam_at(block.begin, {0, 1, count}, grain), seam_at(block.end, {0, 1, count}, grain)};
+  }
+}
+
 }  // namespace amasia::loops

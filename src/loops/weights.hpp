@@ -62,4 +62,8 @@ Iterations weighted_node_block(std::uint64_t count, std::span<const Power> power
 void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
                           std::span<Iterations> blocks);
 
+// The same, meeting where numbers are multiples of a power of two, as static_share()'s do.
+void seamed_node_blocks(std::uint64_t count, std::span<const Power> powers,
+                        std::span<Iterations> blocks);
+
 }  // namespace amasia::loops
