@@ -29,6 +29,10 @@ constexpr double kSettling = 1.5, kFalling = 1.1;
 // what they would alone.
 constexpr double kNotSettling = 3;
 constexpr std::uint32_t kMostWarmRuns = 4;
+// Executions that are not judged as loops still find out their shares (ProbeCache::kProbes), and
+// what they may take, in times of what they would alone.
+constexpr std::uint32_t kMostMoves = 10;
+constexpr double kMostMoving = 3;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
 // slowly.
@@ -234,7 +238,16 @@ void SharingModel::decide_when_cold(const Judgement& now) {
   go_alone();
 }
 
-void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles) {
+// Loops that find out their shares move data in each execution until these are settled: what that
+// takes says nothing about later ones, unless it is dear, or never ends.
+bool SharingModel::follow_moves(bool moves) {
+  const double least = std::min(findings_.alone, alone_by_all_);
+  if (!moves || moves_ == kMostMoves || latest_.elapsed > kMostMoving * least) return false;
+  ++moves_;
+  return true;
+}
+
+void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves) {
   // Where iterations are unlike, the origin's part says too little or too much of the whole; the
   // sum of all parts does so where cores are not as fast as they are thought to be.
   const auto [least, most] = std::minmax(findings_.alone, alone_by_all_);
@@ -245,7 +258,7 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   const bool may_yet_pay = settles || (promises && latest_.elapsed < kMostLoss * least);
-  if (!pays() && may_yet_pay && runs_in_phase_ < kMostWarmRuns) return;
+  if (!pays() && (moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns))) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
   if (pays()) {
@@ -288,6 +301,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kElsewhere) return observe_elsewhere(elapsed);
   ++runs_in_phase_;
   divisible_ = skewed;
+  const bool moves = std::exchange(moves_next_, false);
   // What data cost on the way to their nodes says nothing about later executions.
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   if (phase_ == Phase::kCold || phase_ == Phase::kWarm) forget_late_fork(now);
@@ -310,10 +324,11 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       // What was charged is the execution's before, which is new in an average that began with it.
       cost_of_trying_ += std::max(0.0, now.elapsed + findings_.charged - now.alone);
       tried_ += now.elapsed + findings_.charged;
-      decide_when_warm(nodes, settles && now.elapsed < kBeyondHope * now.alone);
+      decide_when_warm(nodes, settles && now.elapsed < kBeyondHope * now.alone,
+                       follow_moves(moves));
       break;
     default:
-      decide_when_shared(now, before);
+      if (!follow_moves(moves)) decide_when_shared(now, before);
   }
   if (phase_ == Phase::kShared) drop_useless(nodes);
 }
@@ -355,6 +370,7 @@ void SharingModel::start_over() {
   recent_ = {};
   recent_elapsed_ = {};
   variation_ = {};
+  moves_ = 0;
   ++beginnings_;
   enter(Phase::kCold);
 }

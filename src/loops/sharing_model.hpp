@@ -123,6 +123,8 @@ class SharingModel {
   // After observe_shared(), where all loops were handed out at run time: by what they measured, the
   // nodes of `idle` are not worth a part of any of them. By node id; the origin stays.
   void leave_out(std::span<const bool> idle);
+  // The same: whether they begin the next execution with other shares, whose data follow.
+  void expect_moves(bool moves) { moves_next_ = moves; }
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
@@ -172,7 +174,8 @@ class SharingModel {
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now);
-  void decide_when_warm(std::span<const RegionPart> nodes, bool settles);
+  bool follow_moves(bool moves);
+  void decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves);
   void decide_when_shared(const Judgement& now, const Latest& before);
   void observe_trial(double time, double stall);
   void decide_after_trial(double measured);
@@ -261,6 +264,8 @@ class SharingModel {
   double least_rest_ = 0, least_elapsed_ = 0;
   Latest latest_;
   bool falls_ = false;         // it took less than the one before
+  bool moves_next_ = false;    // expect_moves()
+  std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.
   double lost_ = 0, lost_as_seen_ = 0;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <vector>
 
 #include "loops/sharing_model.hpp"
 
@@ -44,12 +45,17 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   const auto observe = [&](Nanos stall, Nanos other_stall) {
     const double heavy = 2.8 / 3.4 * work;
     const std::array<RegionPart, 2> parts{
-        RegionPart{.threads = 1, .work = work, .busy = static_cast<Nanos>(3.4 * kMs * heavy),
+        RegionPart{.threads = 1,
+                   .work = work,
+                   .busy = static_cast<Nanos>(3.4 * kMs * heavy),
                    .stall = stall},
-        RegionPart{.threads = 1, .work = 1 - work,
-                   .busy = static_cast<Nanos>(3 * 3.4 * kMs * (1 - heavy)), .stall = other_stall}};
+        RegionPart{.threads = 1,
+                   .work = 1 - work,
+                   .busy = static_cast<Nanos>(3 * 3.4 * kMs * (1 - heavy)),
+                   .stall = other_stall}};
     ASSERT_TRUE(model.shares());
-    model.observe_shared(parts, std::max(parts[0].busy + stall, parts[1].busy + other_stall), true);
+    const Nanos own = parts[0].busy + stall, other = parts[1].busy + other_stall;
+    model.observe_shared(parts, std::max(own, other), true);
     work = model.powers()[0] / (model.powers()[0] + model.powers()[1]);
   };
   observe(884'000, 8'440'000);
@@ -58,6 +64,35 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   observe(3'200'000, 0);
   for (int i = 0; i < 30; ++i) observe(0, 0);
   EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+// Loops that are handed out at run time find out their shares over some executions, and data move in
+// each of them.
+TEST(SharingModel, WaitsUntilLoopsHaveFoundTheirShares) {
+  for (const int moving : {0, 5, 1000}) {
+    SharingModel model(std::vector<double>{1, 1});
+    int shared = 0;
+    for (int run = 0; run < 300 && model.phase() != Phase::kAlone; ++run) {
+      if (!model.shares()) {
+        model.observe_alone(2'000'000, 0);
+        continue;
+      }
+      const bool moves = run < moving || moving == 0;
+      const Nanos stall = moves ? 2'500'000 : 0;
+      const std::array<RegionPart, 2> parts{
+          RegionPart{.threads = 1, .work = 0.5, .busy = 1'000'000, .stall = stall, .faults = 9},
+          RegionPart{.threads = 1, .work = 0.5, .busy = 1'000'000, .stall = stall, .faults = 9}};
+      model.observe_shared(parts, 1'020'000 + stall, false);
+      model.expect_moves(run + 1 < moving);
+      ++shared;
+    }
+    if (moving == 5) {
+      EXPECT_EQ(model.phase(), Phase::kShared);
+    } else {
+      EXPECT_EQ(model.phase(), Phase::kAlone) << "it does not pay";
+      EXPECT_LE(shared, 14);
+    }
+  }
 }
 
 }  // namespace

@@ -287,6 +287,7 @@ void Node::heed_loops(RegionRecord& record) {
   std::array<bool, base::kMaxNodes> idle{};
   for (std::size_t i = 0; i < node_count(); ++i) idle[i] = advice.is_idle(i);
   record.model->leave_out(std::span(idle).first(node_count()));
+  record.model->expect_moves(advice.moves);
 }
 
 // After an execution across nodes; `totals` by node, `joining` as take_samples() takes it.

@@ -43,6 +43,7 @@ struct LoopOutcome {
 // of them has a use for, by what it has measured, needs no part in the region.
 struct LoopAdvice {
   std::bitset<base::kMaxNodes> asked, used;
+  bool moves = false;  // one of them begins its next run with other shares, or probes
 
   void note(std::uint32_t node, bool uses) {
     asked.set(node);

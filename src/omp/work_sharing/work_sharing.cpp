@@ -406,6 +406,9 @@ const loops::NextRun& WorkSharing::next_run(GlobalLoop& loop) {
   loop.next = cache_.finish(loop.want.body.key, {threads.data(), loop.totals.size()}, loop.totals);
   for (std::size_t r = 0; r < loop.totals.size(); ++r) {
     const bool used = !loop.next->known || loop.next->speeds[r] > 0;
+    const bool stays = loop.next->known && loop.want.body.known != 0 &&
+                       loop.next->speeds[r] == loop.want.sharers[r].speed;
+    advice_.moves = advice_.moves || !stays;
     advice_.note(loop.want.sharers[r].node, used);
   }
   return *loop.next;
