@@ -66,8 +66,7 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   EXPECT_EQ(model.phase(), Phase::kShared);
 }
 
-// Loops that are handed out at run time find out their shares over some executions, and data move in
-// each of them.
+// Loops that are handed out find out their shares over some executions; data move in each of them.
 TEST(SharingModel, WaitsUntilLoopsHaveFoundTheirShares) {
   for (const int moving : {0, 5, 1000}) {
     SharingModel model(std::vector<double>{1, 1});
