@@ -43,7 +43,8 @@ struct LoopOutcome {
 // of them has a use for, by what it has measured, needs no part in the region.
 struct LoopAdvice {
   std::bitset<base::kMaxNodes> asked, used;
-  bool moves = false;  // one of them begins its next run with other shares, or probes
+  // One of them that keeps its shares once it has found them begins its next run with others.
+  bool moves = false;
 
   void note(std::uint32_t node, bool uses) {
     asked.set(node);

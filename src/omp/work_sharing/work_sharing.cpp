@@ -404,11 +404,13 @@ const loops::NextRun& WorkSharing::next_run(GlobalLoop& loop) {
   std::array<std::uint32_t, base::kMaxNodes> threads;
   for (std::size_t r = 0; r < loop.totals.size(); ++r) threads[r] = loop.want.sharers[r].threads;
   loop.next = cache_.finish(loop.want.body.key, {threads.data(), loop.totals.size()}, loop.totals);
+  // Of other schedules data move in each run.
+  const bool settles = loops::schedule_of(loop.want.body.kind).probes();
   for (std::size_t r = 0; r < loop.totals.size(); ++r) {
     const bool used = !loop.next->known || loop.next->speeds[r] > 0;
     const bool stays = loop.next->known && loop.want.body.known != 0 &&
                        loop.next->speeds[r] == loop.want.sharers[r].speed;
-    advice_.moves = advice_.moves || !stays;
+    advice_.moves = advice_.moves || (settles && !stays);
     advice_.note(loop.want.sharers[r].node, used);
   }
   return *loop.next;
