@@ -148,7 +148,7 @@ void ProbeDealer::decide() {
   decided_ = true;
   ++decisions_;
   done_at_decision_ = done_;
-  // Known speeds are of whole runs: what differs from them now is worth following.
+  // Where speeds are known it has come to this because a node is unused or out of work.
   if (first || loop_.known || is_out_of_balance()) regroup();
   if (loop_.reprobes()) try_idle_nodes();
 }

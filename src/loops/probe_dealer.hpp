@@ -17,7 +17,8 @@
 //             would end far apart or one has nothing left, and lets nodes that are not used
 //             execute a piece now and then, in case they became worth it; they wait meanwhile
 //             (parked).
-// With speeds known from earlier runs a loop begins decided.
+// With speeds known from earlier runs a loop begins decided, and territories stay as they are
+// unless a node is unused or would be out of work for long.
 //
 // Invariants: (a) territories are disjoint and hold, together with what was given, each iteration
 // once; (b) a node is parked only with an empty territory, and answered when it gets one or nothing

@@ -22,8 +22,6 @@ constexpr std::uint32_t kLongestWaryWindow = 256;
 // Another program may have a core for some milliseconds: no reason to move what is done in less.
 constexpr double kLongEnough = 10 * base::kMillisecond;
 constexpr std::uint32_t kOftenEnough = 4;
-// Executions of which one that was disturbed, or waited for what comes once, would count for much.
-constexpr std::uint32_t kFew = 7;
 // What the origin waits for others that have ended already.
 constexpr Nanos kNoWait = 2 * base::kMicrosecond;
 // Of a lag, after some executions in which the origin was always the last.
@@ -132,7 +130,8 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
       const double median = recent_[i].median_with(latest);
       window_.work[i] += node.work;
       // The first of all has nothing to be held against before there are others.
-      const bool is_all = window_.runs == recent_[i].count && window_.runs <= kFew;
+      const Recent& recent = recent_[i];
+      const bool is_all = window_.runs == recent.count && recent.count <= recent.values.size();
       window_.time[i] = is_all ? median * window_.work[i] : window_.time[i] + median * node.work;
       window_.whole[i] += node.time();
       window_.note_length(i, latest > kStriking * median);

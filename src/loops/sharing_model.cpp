@@ -6,6 +6,8 @@
 #include <limits>
 #include <utility>
 
+#include "loops/probe_cache.hpp"
+
 namespace amasia::loops {
 namespace {
 
@@ -29,9 +31,9 @@ constexpr double kSettling = 1.5, kFalling = 1.1;
 // what they would alone.
 constexpr double kNotSettling = 3;
 constexpr std::uint32_t kMostWarmRuns = 4;
-// Executions that are not judged as loops still find out their shares (ProbeCache::kProbes), and
-// what they may take, in times of what they would alone.
-constexpr std::uint32_t kMostMoves = 10;
+// Executions that are not judged as loops still find out their shares, and what they may take, in
+// times of what they would alone.
+constexpr std::uint32_t kMostMoves = ProbeCache::kProbes;
 constexpr double kMostMoving = 3;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
