@@ -111,7 +111,8 @@ void write_records(std::mt19937_64& random) {
   const Nanos until = os::monotonic_now() + static_cast<Nanos>(random() % kLinger);
   while (os::monotonic_now() < until && is_connected(*link)) {
     const Record record = nearly_right(random);
-    static_cast<void>(link->send({{record}}, random() % 4 != 0));
+    const bool is_urgent = random() % 4 != 0;
+    static_cast<void>(link->send({{record}}, is_urgent ? Urgency::kOwn : Urgency::kNone));
     Record said;
     while (reads && link->receive(&said) == RingState::kOk) {
       FinishedRecord finished;

@@ -118,7 +118,7 @@ void Client::adopt(std::unique_ptr<Link> link) {
   looks_for_room_ = false;
   in_flight_.assign(places_.size(), InFlight{});
   unsent_.clear();
-  unsent_urgent_ = false;
+  unsent_urgency_ = Urgency::kNone;
   named_.clear();
 }
 
@@ -296,13 +296,14 @@ void Client::put(std::span<const std::shared_ptr<Task>> tasks, const std::shared
   outstanding_ += tasks.size();
   // Where the daemon has a run of ours already it need not look at once: flush() sees to it that it
   // does where a device would be idle meanwhile.
-  const bool urgent = run == nullptr || runs_queued_.empty();
+  const Urgency urgency =
+      run == nullptr || runs_queued_.empty() ? Urgency::kOwn : Urgency::kNone;
   if (run != nullptr) {
     runs_queued_.push_back({task.number, devices_of(task.allowed), false});
     looks_for_room_ = true;
   }
-  post(Record::of(record), urgent);
-  if (record.arguments != 0) post_arguments(task, record.arguments, urgent);
+  post(Record::of(record), urgency);
+  if (record.arguments != 0) post_arguments(task, record.arguments, urgency);
 }
 
 // Once for each kernel and daemon.
@@ -311,11 +312,11 @@ void Client::tell_name(std::uint64_t identity, const std::string& name) {
   NameKernelRecord record;
   record.kernel = identity;
   set_text(record.name, name);
-  post(Record::of(record), false);
+  post(Record::of(record), Urgency::kNone);
 }
 
 // The first `left` of its resident ones.
-void Client::post_arguments(const Task& task, std::size_t left, bool urgent) {
+void Client::post_arguments(const Task& task, std::size_t left, Urgency urgency) {
   ArgumentsRecord last;
   for (const Argument& argument : task.arguments) {
     if (argument.resident == nullptr || left == 0) continue;
@@ -324,33 +325,35 @@ void Client::post_arguments(const Task& task, std::size_t left, bool urgent) {
     last.access[last.count] = static_cast<std::uint8_t>(access);
     last.entries[last.count++] = {argument.resident->number, argument.resident->where.size()};
     if (--left != 0 && last.count < ArgumentsRecord::kMost) continue;
-    post(Record::of(last), urgent);
+    post(Record::of(last), urgency);
     last = {};
   }
 }
 
-void Client::post(const Record& record, bool urgent) {
+void Client::post(const Record& record, Urgency urgency) {
   if (link_ == nullptr) return;
   unsent_.push_back(record);
-  unsent_urgent_ |= urgent;
+  unsent_urgency_ = std::max(unsent_urgency_, urgency);
 }
 
-bool Client::wants_grants(OwnDevice device) {
-  return outstanding_ > granted_ && in_flight_[device].now <= in_flight_[device].half;
+Urgency Client::urgency_of_end(OwnDevice device) {
+  if (in_flight_[device].now > in_flight_[device].half) return Urgency::kNone;
+  return outstanding_ > granted_ ? Urgency::kOwn : Urgency::kOthers;
 }
 
 void Client::flush() {
   constexpr std::size_t kAtOnce = 64;
-  if (std::exchange(looks_for_room_, false)) unsent_urgent_ = unsent_urgent_ || must_be_heard();
+  if (std::exchange(looks_for_room_, false) && must_be_heard()) unsent_urgency_ = Urgency::kOwn;
+  const bool is_own = unsent_urgency_ == Urgency::kOwn;
   // What it may sleep over has been sent before: a grant has told since that a device has room.
-  if (link_ != nullptr && unsent_urgent_ && unsent_.empty()) static_cast<void>(link_->send({}));
+  if (link_ != nullptr && is_own && unsent_.empty()) static_cast<void>(link_->send({}));
   std::size_t sent = 0;
   while (link_ != nullptr && sent < unsent_.size()) {
     auto batch = std::span(std::as_const(unsent_)).subspan(sent);
     batch = batch.first(std::min(batch.size(), kAtOnce));
-    if (!link_->send(batch, unsent_urgent_)) {
+    if (!link_->send(batch, unsent_urgency_)) {
       batch = batch.first(1);
-      if (!link_->send(batch, unsent_urgent_)) {
+      if (!link_->send(batch, unsent_urgency_)) {
         // The daemon empties its ring all the time; the service thread tries again soon.
         interrupt_.raise();
         unsent_.erase(unsent_.begin(), unsent_.begin() + static_cast<std::ptrdiff_t>(sent));
@@ -360,7 +363,8 @@ void Client::flush() {
     sent += batch.size();
   }
   unsent_.clear();  // keeps its memory
-  if (std::exchange(unsent_urgent_, false)) note_heard();
+  unsent_urgency_ = Urgency::kNone;
+  if (is_own) note_heard();
 }
 
 void Client::set_status(Task& task, TaskState state, std::uint64_t status) {

@@ -137,13 +137,15 @@ class Client {
   void put(std::span<const std::shared_ptr<Task>> tasks, const std::shared_ptr<Run>& run)
       AMASIA_REQUIRES(lock_);
   void tell_name(std::uint64_t identity, const std::string& name) AMASIA_REQUIRES(lock_);
-  void post_arguments(const Task& task, std::size_t left, bool urgent) AMASIA_REQUIRES(lock_);
+  void post_arguments(const Task& task, std::size_t left, Urgency urgency)
+      AMASIA_REQUIRES(lock_);
   bool may_put() const AMASIA_REQUIRES(lock_);
-  // To the daemon, with the next flush(). What is not urgent need not wake it.
-  void post(const Record& record, bool urgent = true) AMASIA_REQUIRES(lock_);
+  // To the daemon, with the next flush().
+  void post(const Record& record, Urgency urgency = Urgency::kOwn) AMASIA_REQUIRES(lock_);
   void flush() AMASIA_REQUIRES(lock_);
-  // Whether the daemon has tasks of ours to grant, and the device soon nothing to do.
-  bool wants_grants(OwnDevice device) AMASIA_REQUIRES(lock_);
+  // Of the end of a task on that device: urgent where it has soon nothing to do, to ourselves if
+  // the daemon has tasks of ours to grant.
+  Urgency urgency_of_end(OwnDevice device) AMASIA_REQUIRES(lock_);
   void end(const std::shared_ptr<Task>& task, Fault failure) AMASIA_REQUIRES(lock_);
   void end_one(Task& task, Fault failure) AMASIA_REQUIRES(lock_);
   void set_status(Task& task, TaskState state, std::uint64_t status) AMASIA_REQUIRES(lock_);
@@ -253,7 +255,7 @@ class Client {
   bool link_wanted_ AMASIA_GUARDED_BY(lock_) = false;
   std::string link_error_ AMASIA_GUARDED_BY(lock_);
   std::vector<Record> unsent_ AMASIA_GUARDED_BY(lock_);
-  bool unsent_urgent_ AMASIA_GUARDED_BY(lock_) = false;
+  Urgency unsent_urgency_ AMASIA_GUARDED_BY(lock_) = Urgency::kNone;
   TaskGraph graph_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);
   std::uint64_t last_number_ AMASIA_GUARDED_BY(lock_) = 0;

@@ -115,7 +115,7 @@ class Heard : public PlayedDaemon {
   // Reads all, and sleeps.
   void fall_asleep() {
     ASSERT_EQ(next_put(), 0U) << "a put that was not looked at";
-    ASSERT_TRUE(daemon_.from_client->may_sleep(true));
+    ASSERT_TRUE(daemon_.from_client->may_sleep(Urgency::kOwn));
   }
   bool sleeps() const { return daemon_.region->to_daemon.control.sleeps.load() != kAwake; }
 

@@ -110,14 +110,14 @@ Status Link::take(Received& received) {
   return base::ok();
 }
 
-bool Link::send(std::span<const Record> records, bool urgent) {
+bool Link::send(std::span<const Record> records, Urgency urgency) {
   const std::uint32_t space = outgoing_->space();
   if (space > kRingSlots || space < records.size()) return false;
   for (const Record& record : records) {
     const RingState state = outgoing_->push(record);
     AMASIA_CHECK(state == RingState::kOk, "there was room");
   }
-  if (outgoing_->publish(urgent)) wakes_daemon_.raise();
+  if (outgoing_->publish(urgency)) wakes_daemon_.raise();
   return true;
 }
 

@@ -37,9 +37,9 @@ class Link {
 
   const WelcomePacket& welcome() const { return welcome_; }
 
-  // One thread at a time sends. False: no room for all of them now; nothing was sent. Where none is
-  // urgent the daemon may sleep on.
-  bool send(std::span<const Record> records, bool urgent = true);
+  // One thread at a time sends. False: no room for all of them now; nothing was sent. Where they
+  // are less urgent than what it waits for, the daemon sleeps on.
+  bool send(std::span<const Record> records, Urgency urgency = Urgency::kOwn);
   // One thread at a time, another one than the senders' if need be.
   RingState receive(Record* record) { return incoming_->pop(record); }
   bool nothing_received() const { return incoming_->empty(); }

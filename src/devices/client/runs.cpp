@@ -121,13 +121,13 @@ void Client::note_heard() {
 }
 
 void Client::tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) {
-  const bool wants = wants_grants(static_cast<OwnDevice>(task.device));
+  const Urgency urgency = urgency_of_end(static_cast<OwnDevice>(task.device));
   if (task.identity != 0 && outcome.run_ended > outcome.run_began) {
     brief_times_[task.identity].learn(task.items(), outcome.run_ended - outcome.run_began);
   }
   if (task.run != nullptr) {
     const std::shared_ptr<Run> run = std::move(task.run);
-    if (run->note_end(outcome, failure, task.copied)) post(Record::of(run->ended), wants);
+    if (run->note_end(outcome, failure, task.copied)) post(Record::of(run->ended), urgency);
     return;
   }
   FinishedRecord record;
@@ -138,7 +138,7 @@ void Client::tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) 
   record.run_ended = outcome.run_ended;
   record.copy_ended = outcome.copy_ended;
   record.copied = task.copied;
-  post(Record::of(record), wants);
+  post(Record::of(record), urgency);
 }
 
 }  // namespace amasia::devices

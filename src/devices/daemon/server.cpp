@@ -51,7 +51,7 @@ Status Server::run(StopSource& stop) {
   std::vector<std::uint64_t> ready;
   while (!end_now_) {
     now = os::monotonic_now();
-    if (read_rings(now)) busy_until = now + settings_.spin;
+    if (read_rings(now)) busy_until = now + time_to_look();
     const bool looks = patience_.lasts(now, busy_until);
     if (looks && now - looked_at_sockets < kSocketInterval) {
       const Nanos before = os::monotonic_now();
@@ -65,7 +65,7 @@ Status Server::run(StopSource& stop) {
     for (auto& [tag, connection] : connections_) {
       if (!asleep) break;
       if (connection->incoming.has_value() &&
-          !connection->incoming->may_sleep(!state_.hurries(connection->client))) {
+          !connection->incoming->may_sleep(state_.least_urgency(connection->client))) {
         asleep = false;
       }
     }
@@ -75,7 +75,7 @@ Status Server::run(StopSource& stop) {
     }
     now = os::monotonic_now();
     // What was not urgent counts before questions are answered.
-    if (read_rings(now)) busy_until = now + settings_.spin;
+    if (read_rings(now)) busy_until = now + time_to_look();
     handle_ready(ready, stop);
     look_for_stopped(now);
     decide(now);
@@ -85,6 +85,11 @@ Status Server::run(StopSource& stop) {
   connections_.clear();  // that is how clients learn of it
   return base::ok();
 }
+
+// While several programs' tasks are queued the devices have work, and none of them waits for an
+// answer: looking would only take a core from the kernels. It lets others have it between two
+// looks, but a daemon in a session of its own is scheduled as a group, which gets it back at once.
+Nanos Server::time_to_look() const { return state_.several_have_queued() ? 0 : settings_.spin; }
 
 bool Server::read_rings(Nanos now) {
   bool any = false;

@@ -4,7 +4,8 @@
 // It sleeps in one epoll on: the listening socket, each client's socket (packets, and the end of
 // the process), one eventfd that clients raise when they put something into a ring of a daemon that
 // sleeps, and the caller's stop descriptor. After work it looks at the rings for `spin` more before
-// it sleeps, since the next record of a program that waits for a task comes within microseconds.
+// it sleeps, since the next record of a program that waits for a task comes within microseconds;
+// not so while several programs' tasks are queued.
 #pragma once
 
 #include <sys/types.h>
@@ -69,6 +70,8 @@ class Server {
   void accept_all();
   void greet(std::uint64_t tag, os::Descriptor socket);
   bool read_rings(Nanos now);
+  // How long to look at the rings after something was in one, before it sleeps.
+  Nanos time_to_look() const;
   // Asks the policy, tells clients what it says, logs once what is wrong with it.
   void decide(Nanos now);
   bool read_ring(Connection& connection, Nanos now);

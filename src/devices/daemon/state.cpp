@@ -59,6 +59,12 @@ bool DaemonState::has_queued() const {
   });
 }
 
+bool DaemonState::several_have_queued() const {
+  return std::count_if(clients_.begin(), clients_.end(), [](const auto& client) {
+           return client.second.queued > 0 && !client.second.suspended;
+         }) > 1;
+}
+
 bool DaemonState::has_granted() const {
   return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
     return client.second.granted > 0 && !client.second.suspended;
@@ -70,16 +76,21 @@ bool DaemonState::has_suspended() const {
                      [](const auto& client) { return client.second.suspended; });
 }
 
-bool DaemonState::hurries(ClientId id) const {
-  return draining_ || std::any_of(clients_.begin(), clients_.end(), [&](const auto& client) {
-           return client.first != id && client.second.queued > 0 && !client.second.suspended;
-         });
+bool DaemonState::keeps_others(ClientId id) const {
+  return std::any_of(clients_.begin(), clients_.end(), [&](const auto& client) {
+    return client.first != id && client.second.queued > 0 && !client.second.suspended;
+  });
+}
+
+Urgency DaemonState::least_urgency(ClientId id) const {
+  if (draining_) return Urgency::kNone;
+  return keeps_others(id) ? Urgency::kOthers : Urgency::kOwn;
 }
 
 std::vector<ClientId> DaemonState::holding_up(Nanos then) const {
   std::vector<ClientId> out;
   for (const auto& [id, client] : clients_) {
-    const bool holds = client.granted > 0 && hurries(id) &&
+    const bool holds = client.granted > 0 && (draining_ || keeps_others(id)) &&
                        std::any_of(client.tasks.begin(), client.tasks.end(), [&](const auto& one) {
                          return one.second.granted && one.second.granted_at < then;
                        });

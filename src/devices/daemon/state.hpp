@@ -143,20 +143,23 @@ class DaemonState {
   bool has_tasks() const;
   // Of clients that are not suspended.
   bool has_queued() const;
+  bool several_have_queued() const;  // more than one client
   bool has_granted() const;
   bool has_suspended() const;
   // Clients that hold tasks granted before `then` while others' are queued, and those suspended:
   // of them it matters whether they are stopped.
   std::vector<ClientId> holding_up(Nanos then) const;
-  // Whether ends of the client's tasks are to be known at once: others wait for room, or the daemon
-  // waits for the last ends. Else they may be told with what is urgent to the client itself.
-  bool hurries(ClientId client) const;
+  // What of the client the daemon is to be woken for at least: while it drains, for any end; while
+  // others wait for room, before what the client has in flight has ended; else for the client's own
+  // sake.
+  Urgency least_urgency(ClientId client) const;
   const std::map<ClientId, ClientState>& clients() const { return clients_; }
   const std::vector<DeviceState>& devices() const { return devices_; }
   const Policy& policy() const { return *policy_; }
   bool is_valid() const;
 
  private:
+  bool keeps_others(ClientId client) const;  // that have tasks queued
   using Client = std::pair<const ClientId, ClientState>;
   using Complaint = std::optional<std::string>;
 

@@ -590,26 +590,30 @@ TEST(DaemonState, DevicesThatNobodyHasAnyMoreKeepNoNewOnesOut) {
   EXPECT_TRUE(bench.state->is_valid());
 }
 
-TEST(DaemonState, HurriesAClientWhoseEndsOthersWaitFor) {
+TEST(DaemonState, WakesForEndsThatOthersWaitFor) {
   Bench bench;
   for (std::uint32_t client : {1U, 2U}) bench.join(client, {device("a", 0)});
-  const auto hurries = [&](std::uint32_t client) { return bench.state->hurries(ClientId(client)); };
+  const auto least = [&](std::uint32_t client) {
+    return bench.state->least_urgency(ClientId(client));
+  };
   PutRecord put;
   put.allowed = 1;
   for (put.task = 1; put.task <= 5; ++put.task) bench.receive(1, put);
   EXPECT_TRUE(bench.state->has_queued());
-  EXPECT_FALSE(hurries(1)) << "only its own tasks wait";
-  EXPECT_TRUE(hurries(2));
+  EXPECT_EQ(least(1), Urgency::kOwn) << "only its own tasks wait";
+  EXPECT_EQ(least(2), Urgency::kOthers);
   bench.state->schedule(2, bench.effects);  // the device takes three
   EXPECT_TRUE(bench.state->has_granted());
-  EXPECT_FALSE(hurries(1));
+  EXPECT_EQ(least(1), Urgency::kOwn);
+  EXPECT_FALSE(bench.state->several_have_queued());
   put.task = 1;
   bench.receive(2, put);
-  EXPECT_TRUE(hurries(1)) << "the other one waits for room";
+  EXPECT_EQ(least(1), Urgency::kOthers) << "the other one waits for room";
+  EXPECT_TRUE(bench.state->several_have_queued());
   bench.state->step(Left{ClientId(2)}, 3, bench.effects);
-  EXPECT_FALSE(hurries(1));
+  EXPECT_EQ(least(1), Urgency::kOwn);
   bench.state->step(DrainBegins{}, 4, bench.effects);
-  EXPECT_TRUE(hurries(1)) << "the last end is waited for";
+  EXPECT_EQ(least(1), Urgency::kNone) << "the last end is waited for";
   bench.state->step(Left{ClientId(1)}, 5, bench.effects);
   EXPECT_FALSE(bench.state->has_queued() || bench.state->has_granted());
 }

@@ -14,6 +14,13 @@
 
 namespace amasia::devices {
 
+// Whom a record must not keep waiting; what wakes the daemon for one wakes it for all after it.
+enum class Urgency : std::uint32_t {
+  kNone = 1,    // it may lie until the next one that is urgent
+  kOthers = 2,  // other programs that want what it gives back
+  kOwn = 3,     // its own program
+};
+
 enum class RecordKind : std::uint8_t {
   // client -> daemon
   kPut = 1,        // a task is ready; its kArguments follow at once

@@ -11,15 +11,15 @@
 // push, publish      producer   fills slots; makes them seen, and says whether to wake the consumer
 // pop                consumer   copies the oldest record out
 // may_sleep, wake    consumer   declares that it will sleep, unless something has arrived; on
-//                               request only until something urgent comes
+//                               request only until something urgent enough comes
 //
 // Invariants: (A) head <= tail <= head + capacity, as counts that wrap at 2^32. (B) each side keeps
 // its own count privately and only ever publishes it, so that the other side can spoil neither the
 // count nor memory: a value of the other that breaks (A) is answered by kCorrupt, never believed.
 // (C) a consumer sleeps only after it set `sleeps` and then saw no new tail; a producer looks at
 // `sleeps` only after it published tail: one of the two sees the other (sequential consistency).
-// (D) who sleeps until something urgent comes looks again by itself after a while: what is not
-// urgent may lie there meanwhile.
+// (D) who sleeps until something urgent enough comes looks again by itself after a while: what is
+// less urgent may lie there meanwhile.
 #pragma once
 
 #include <atomic>
@@ -29,8 +29,8 @@
 
 namespace amasia::devices {
 
-// RingControl::sleeps.
-inline constexpr std::uint32_t kAwake = 0, kSleepsForAny = 1, kSleepsForUrgent = 2;
+// RingControl::sleeps: awake, or the least Urgency that the sleeper wants to be woken for.
+inline constexpr std::uint32_t kAwake = 0;
 
 struct RingControl {
   alignas(64) std::atomic<std::uint32_t> head{0};
@@ -65,12 +65,12 @@ class RingProducer {
     return RingState::kOk;
   }
   // After any number of pushes. True: the consumer sleeps, or is about to, and must be woken; its
-  // next producer need not do it again. `urgent`: also where it sleeps for such records only.
-  bool publish(bool urgent = true) {
+  // next producer need not do it again.
+  bool publish(Urgency urgency = Urgency::kOwn) {
     // Partner: pop() and may_sleep() of the consumer (invariant C).
     ring_->control.tail.store(tail_, std::memory_order_seq_cst);
     const std::uint32_t sleeps = ring_->control.sleeps.load(std::memory_order_seq_cst);
-    if (sleeps == kAwake || (sleeps == kSleepsForUrgent && !urgent)) return false;
+    if (sleeps == kAwake || sleeps > static_cast<std::uint32_t>(urgency)) return false;
     return ring_->control.sleeps.exchange(kAwake, std::memory_order_seq_cst) != kAwake;
   }
 
@@ -98,11 +98,11 @@ class RingConsumer {
   bool empty() const {
     return ring_->control.tail.load(std::memory_order_acquire) == head_;
   }
-  // Announces sleep. False: something is there already, and the announcement is taken back.
-  bool may_sleep(bool until_urgent = false) {
+  // Announces sleep, until something of that urgency comes. False: something is there already, of
+  // whatever urgency, and the announcement is taken back.
+  bool may_sleep(Urgency least = Urgency::kNone) {
     // Partner: publish() (invariant C).
-    ring_->control.sleeps.store(until_urgent ? kSleepsForUrgent : kSleepsForAny,
-                                std::memory_order_seq_cst);
+    ring_->control.sleeps.store(static_cast<std::uint32_t>(least), std::memory_order_seq_cst);
     if (ring_->control.tail.load(std::memory_order_seq_cst) == head_) return true;
     wake();
     return false;

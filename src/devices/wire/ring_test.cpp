@@ -98,23 +98,29 @@ TEST(Ring, TellsTheProducerOfASleeperOnce) {
   EXPECT_FALSE(producer.publish());
 }
 
-TEST(Ring, WakesWhoSleepsForUrgentRecordsForThoseOnly) {
+TEST(Ring, WakesWhoSleepsForWhatIsUrgentEnough) {
   auto ring = std::make_unique<Ring>();
   RingProducer producer(ring.get());
   RingConsumer consumer(ring.get());
-  ASSERT_TRUE(consumer.may_sleep(true));
+  ASSERT_TRUE(consumer.may_sleep(Urgency::kOwn));
   ASSERT_EQ(producer.push(numbered(1)), RingState::kOk);
-  EXPECT_FALSE(producer.publish(false));
+  EXPECT_FALSE(producer.publish(Urgency::kNone));
   ASSERT_EQ(producer.push(numbered(2)), RingState::kOk);
-  EXPECT_TRUE(producer.publish(true));
-  EXPECT_FALSE(consumer.may_sleep(true)) << "what is not urgent is there all the same";
+  EXPECT_TRUE(producer.publish(Urgency::kOwn));
+  EXPECT_FALSE(consumer.may_sleep(Urgency::kOwn)) << "what is not urgent is there all the same";
   Record record;
   ASSERT_EQ(consumer.pop(&record), RingState::kOk);
   EXPECT_EQ(number_of(record), 1U);
   ASSERT_EQ(consumer.pop(&record), RingState::kOk);
   ASSERT_TRUE(consumer.may_sleep());
   ASSERT_EQ(producer.push(numbered(3)), RingState::kOk);
-  EXPECT_TRUE(producer.publish(false)) << "it sleeps for any";
+  EXPECT_TRUE(producer.publish(Urgency::kNone)) << "it sleeps for any";
+  ASSERT_EQ(consumer.pop(&record), RingState::kOk);
+  ASSERT_TRUE(consumer.may_sleep(Urgency::kOthers));
+  ASSERT_EQ(producer.push(numbered(4)), RingState::kOk);
+  EXPECT_FALSE(producer.publish(Urgency::kNone));
+  ASSERT_EQ(producer.push(numbered(5)), RingState::kOk);
+  EXPECT_TRUE(producer.publish(Urgency::kOthers));
 }
 
 // A consumer that waits for its flag only after may_sleep() never misses a record.
