@@ -86,10 +86,10 @@ Status Server::run(StopSource& stop) {
   return base::ok();
 }
 
-// While several programs' tasks are queued the devices have work, and none of them waits for an
-// answer: looking would only take a core from the kernels. It lets others have it between two
-// looks, but a daemon in a session of its own is scheduled as a group, which gets it back at once.
-Nanos Server::time_to_look() const { return state_.several_have_queued() ? 0 : settings_.spin; }
+// While tasks are queued the devices have work, and nobody waits for an answer: looking would only
+// take a core from the kernels. It lets others have it between two looks, but a daemon in a session
+// of its own is scheduled as a group, which gets it back at once.
+Nanos Server::time_to_look() const { return state_.has_queued() ? 0 : settings_.spin; }
 
 bool Server::read_rings(Nanos now) {
   bool any = false;

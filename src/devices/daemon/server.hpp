@@ -5,7 +5,7 @@
 // the process), one eventfd that clients raise when they put something into a ring of a daemon that
 // sleeps, and the caller's stop descriptor. After work it looks at the rings for `spin` more before
 // it sleeps, since the next record of a program that waits for a task comes within microseconds;
-// not so while several programs' tasks are queued.
+// not so while tasks are queued.
 #pragma once
 
 #include <sys/types.h>

@@ -59,12 +59,6 @@ bool DaemonState::has_queued() const {
   });
 }
 
-bool DaemonState::several_have_queued() const {
-  return std::count_if(clients_.begin(), clients_.end(), [](const auto& client) {
-           return client.second.queued > 0 && !client.second.suspended;
-         }) > 1;
-}
-
 bool DaemonState::has_granted() const {
   return std::any_of(clients_.begin(), clients_.end(), [](const auto& client) {
     return client.second.granted > 0 && !client.second.suspended;

@@ -143,7 +143,6 @@ class DaemonState {
   bool has_tasks() const;
   // Of clients that are not suspended.
   bool has_queued() const;
-  bool several_have_queued() const;  // more than one client
   bool has_granted() const;
   bool has_suspended() const;
   // Clients that hold tasks granted before `then` while others' are queued, and those suspended:

@@ -605,11 +605,9 @@ TEST(DaemonState, WakesForEndsThatOthersWaitFor) {
   bench.state->schedule(2, bench.effects);  // the device takes three
   EXPECT_TRUE(bench.state->has_granted());
   EXPECT_EQ(least(1), Urgency::kOwn);
-  EXPECT_FALSE(bench.state->several_have_queued());
   put.task = 1;
   bench.receive(2, put);
   EXPECT_EQ(least(1), Urgency::kOthers) << "the other one waits for room";
-  EXPECT_TRUE(bench.state->several_have_queued());
   bench.state->step(Left{ClientId(2)}, 3, bench.effects);
   EXPECT_EQ(least(1), Urgency::kOwn);
   bench.state->step(DrainBegins{}, 4, bench.effects);
