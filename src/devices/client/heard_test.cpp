@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What wakes a daemon that sleeps until something urgent comes, of runs of brief tasks: the test
-// plays the daemon.
+// What wakes a daemon that sleeps until something urgent comes, of runs of brief tasks and of ends:
+// the test plays the daemon.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -58,11 +58,10 @@ bool comes(const std::function<bool()>& condition) {
 class Heard : public PlayedDaemon {
  protected:
   // With a kernel that the client knows to be brief.
-  void begin(std::size_t devices, std::uint32_t depth) {
+  void begin(std::size_t devices, std::uint32_t depth, std::uint32_t run_most = 64) {
     auto backend = std::make_unique<Held>(devices, depth);
     backend_ = backend.get();
-    constexpr std::uint32_t kRunMost = 64;
-    start_client(std::move(backend), kRunMost);
+    start_client(std::move(backend), run_most);
     ProgramCode code;
     code.kind = ProgramKind::kHostFunction;
     const Fault wrong = client_->programs().add(code, "brief");
@@ -113,9 +112,9 @@ class Heard : public PlayedDaemon {
     if (daemon_.to_client->publish()) daemon_.wakes_client.raise();
   }
   // Reads all, and sleeps.
-  void fall_asleep() {
+  void fall_asleep(Urgency least = Urgency::kOwn) {
     ASSERT_EQ(next_put(), 0U) << "a put that was not looked at";
-    ASSERT_TRUE(daemon_.from_client->may_sleep(Urgency::kOwn));
+    ASSERT_TRUE(daemon_.from_client->may_sleep(least));
   }
   bool sleeps() const { return daemon_.region->to_daemon.control.sleeps.load() != kAwake; }
 
@@ -193,6 +192,24 @@ TEST_F(Heard, WhereTheLastTaskOfARunTakesLongTheNextOneIsHeardBeforeItsEnd) {
   EXPECT_TRUE(sleeps()) << "there is no room";
   backend_->end(false);
   EXPECT_TRUE(comes([&] { return !sleeps(); })) << "there is";
+}
+
+TEST_F(Heard, AnEndThatOthersWaitForWhenHalfOfWhatWasGrantedHasEnded) {
+  begin(1, 4, 1);
+  for (int i = 0; i < 4; ++i) submit();
+  for (int i = 0; i < 4; ++i) grant(next_put(), 0);
+  ASSERT_TRUE(comes([&] { return backend_->has(4); }));
+  fall_asleep(Urgency::kOthers);
+  ASSERT_TRUE(ends_one());
+  EXPECT_TRUE(sleeps()) << "the device has three";
+  ASSERT_TRUE(ends_one());
+  EXPECT_TRUE(comes([&] { return !sleeps(); })) << "two of four";
+  fall_asleep(Urgency::kOwn);
+  ASSERT_TRUE(ends_one());
+  EXPECT_TRUE(sleeps()) << "the client itself waits for nothing";
+  fall_asleep(Urgency::kOthers);
+  ASSERT_TRUE(ends_one());
+  EXPECT_TRUE(comes([&] { return !sleeps(); })) << "none is left";
 }
 
 }  // namespace

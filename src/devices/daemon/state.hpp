@@ -148,9 +148,8 @@ class DaemonState {
   // Clients that hold tasks granted before `then` while others' are queued, and those suspended:
   // of them it matters whether they are stopped.
   std::vector<ClientId> holding_up(Nanos then) const;
-  // What of the client the daemon is to be woken for at least: while it drains, for any end; while
-  // others wait for room, before what the client has in flight has ended; else for the client's own
-  // sake.
+  // What the daemon is to be woken for by the client, at least: while it drains, any end; while
+  // others wait for room, what they cannot wait for; else what the client itself cannot.
   Urgency least_urgency(ClientId client) const;
   const std::map<ClientId, ClientState>& clients() const { return clients_; }
   const std::vector<DeviceState>& devices() const { return devices_; }
@@ -158,10 +157,10 @@ class DaemonState {
   bool is_valid() const;
 
  private:
-  bool keeps_others(ClientId client) const;  // that have tasks queued
   using Client = std::pair<const ClientId, ClientState>;
   using Complaint = std::optional<std::string>;
 
+  bool keeps_others(ClientId client) const;  // that have tasks queued
   void suspend(ClientId id);
   void resume(ClientId id);
   void join(const Joined& event);
