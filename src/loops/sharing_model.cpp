@@ -26,7 +26,7 @@ constexpr double kNewWeight = 0.5;  // of the latest execution in an average
 // What waiting for pages adds to a node's computing (sharing_trial.cpp), of its own wait, at most.
 constexpr double kMostServing = 3;
 // Data still come while each execution takes that much less than the one before.
-constexpr double kSettling = 1.5, kFalling = 1.1;
+constexpr double kSettling = 1.5, kComing = 1.33, kFalling = 1.1;
 // Data that follow a share that has moved do not make two executions in a row take so many times
 // what they would alone.
 constexpr double kNotSettling = 3;
@@ -259,7 +259,8 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // Where executions take turns with two arrays, the second one brings data, too; and who has read
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
-  const bool may_yet_pay = settles || (promises && latest_.elapsed < kMostLoss * least);
+  const double most_elapsed = (comes_ ? kNotSettling : kMostLoss) * least;
+  const bool may_yet_pay = settles || (promises && latest_.elapsed < most_elapsed);
   if (!pays() && (moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns))) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
@@ -314,6 +315,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
       std::exchange(latest_, {now.elapsed, now.computing + now.stall + findings_.rest});
   const bool settles = cold || kSettling * now.elapsed < before.elapsed;
   falls_ = kFalling * now.elapsed < before.elapsed;
+  comes_ = kComing * now.elapsed < before.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
   if (skewed && !settles) rebalance(nodes, now.elapsed);
@@ -332,7 +334,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
     default:
       if (!follow_moves(moves)) decide_when_shared(now, before);
   }
-  if (phase_ == Phase::kShared) drop_useless(nodes);
+  if (phase_ == Phase::kShared) drop_useless(nodes, now.rest);
 }
 
 // To try again will cost what it has cost before, so that much may be lost first: what takes longer

@@ -195,7 +195,7 @@ class SharingModel {
   bool is_move_open(double elapsed);
   void undo_move();
   void apply_threshold(std::span<const RegionPart> nodes);
-  void drop_useless(std::span<const RegionPart> nodes);
+  void drop_useless(std::span<const RegionPart> nodes, double rest);
   void leave_out_costly(std::span<const RegionPart> nodes);
   void note_nodes(std::span<const RegionPart> nodes, bool first);
   void start_over();
@@ -263,7 +263,7 @@ class SharingModel {
   // Of the executions while finding out; and of those since the cold one.
   double least_rest_ = 0, least_elapsed_ = 0;
   Latest latest_;
-  bool falls_ = false;         // it took less than the one before
+  bool falls_ = false, comes_ = false;  // it took less, or a quarter less, than the one before
   bool moves_next_ = false;    // expect_moves()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they
@@ -293,6 +293,12 @@ class SharingModel {
   // A move in vain: it is tried again after so many new beginnings, more each time.
   std::uint32_t beginnings_ = 0, next_move_ = 0, vain_moves_ = 0;
   std::uint32_t runs_since_drop_ = 0;
+  // Executions of so many nodes while shared, and the least that they took to fork and join.
+  struct Joins {
+    std::size_t nodes = 0;
+    std::uint32_t runs = 0;
+    double least_rest = 0;
+  } joins_;
 };
 
 const char* name_of(SharingModel::Phase phase);

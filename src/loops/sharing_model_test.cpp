@@ -241,6 +241,18 @@ TEST(SharingModel, DropsANodeThatSavesLessThanItCosts) {
   EXPECT_EQ(model.powers()[2], 0);
 }
 
+// Threads that the system wakes late, and data that still come: what is seen for a few executions
+// is no reason to leave nodes out for many.
+TEST(SharingModel, KeepsNodesThatTakeLongToJoinForAWhile) {
+  Region region{{1 / kMs, 0.5 / kMs, 0.33 / kMs, 0.25 / kMs}, 0, 0, 0.08 * kMs};
+  SharingModel model = model_of(region);
+  for (int i = 0; i < 6; ++i) region.run(model);
+  region.rest = 0.02 * kMs;
+  for (int i = 0; i < 30; ++i) region.run(model);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  for (const double power : model.powers()) EXPECT_GT(power, 0);
+}
+
 TEST(SharingModel, GoesBackWhenSharingBecomesDear) {
   Region region{{1 / kMs, 1 / kMs}, 0, 0, 0.01 * kMs};
   SharingModel model = model_of(region);

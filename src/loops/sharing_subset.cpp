@@ -12,6 +12,9 @@ namespace {
 // heard of for a while.
 constexpr double kWorthLeavingOut = 0.95;
 constexpr std::uint32_t kRunsBeforeReturn = 64;
+// Executions of the same nodes, of whose times to fork and join the least counts: threads that the
+// system wakes late, and data that still come, are no reason to leave a node out for long.
+constexpr std::uint32_t kRunsBeforeDrop = 8;
 
 }  // namespace
 
@@ -83,7 +86,7 @@ void SharingModel::leave_out(std::span<const bool> idle) {
 }
 
 // A node that saves less time than it takes to fork and join it.
-void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
+void SharingModel::drop_useless(std::span<const RegionPart> nodes, double rest) {
   const std::size_t used = nodes_in_use();
   if (used < 2) return go_alone();
   if (used < node_count_ && ++runs_since_drop_ >= kRunsBeforeReturn * patience_ &&
@@ -98,7 +101,12 @@ void SharingModel::drop_useless(std::span<const RegionPart> nodes) {
     ++beginnings_;
     return enter(Phase::kCold);
   }
-  const double cost = findings_.rest / static_cast<double>(used - 1);
+  if (runs_in_phase_ == 0 || joins_.nodes != used) joins_ = {used, 0, rest};
+  joins_.least_rest = std::min(joins_.least_rest, rest);
+  // Of two nodes the model asks in other ways, too, whether sharing pays.
+  if (++joins_.runs < kRunsBeforeDrop && used > 2) return;
+  const double cost =
+      (used > 2 ? joins_.least_rest : findings_.rest) / static_cast<double>(used - 1);
   double sum = 0;
   for (std::size_t i = 0; i < node_count_; ++i) sum += powers_[i];
   const double work_time = findings_.balanced - findings_.rest;

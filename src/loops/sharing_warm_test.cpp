@@ -66,6 +66,32 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   EXPECT_EQ(model.phase(), Phase::kShared);
 }
 
+// Of four nodes some wait for each other's pages for two executions (irregular, random, on
+// 1.0,0.5,0.33,0.25).
+TEST(SharingModel, GivesTimeToWhatTakesAQuarterLessEachTime) {
+  const std::array<double, 4> powers{1, 0.5, 0.33, 0.25}, work{0.481, 0.240, 0.159, 0.120};
+  SharingModel model(powers);
+  const auto observe = [&](const std::array<Nanos, 4>& busy, const std::array<Nanos, 4>& stall) {
+    std::array<RegionPart, 4> parts;
+    Nanos longest = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      parts[i] = {.threads = 1, .work = work[i], .busy = busy[i], .stall = stall[i]};
+      longest = std::max(longest, busy[i] + stall[i]);
+    }
+    ASSERT_TRUE(model.shares());
+    model.observe_shared(parts, longest + 540'000, false);
+  };
+  observe({1'949'000, 2'349'000, 2'393'000, 2'664'000},
+          {2'273'000, 9'726'000, 8'397'000, 6'810'000});
+  observe({1'756'000, 2'233'000, 2'318'000, 2'411'000},
+          {1'369'000, 6'187'000, 4'855'000, 5'522'000});
+  EXPECT_EQ(model.phase(), Phase::kWarm);
+  for (int i = 0; i < 10; ++i) {
+    observe({1'750'000, 1'700'000, 1'700'000, 1'700'000}, {0, 0, 0, 0});
+  }
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
 // Loops that are handed out find out their shares over some executions; data move in each of them.
 TEST(SharingModel, WaitsUntilLoopsHaveFoundTheirShares) {
   for (const int moving : {0, 5, 1000}) {
