@@ -31,8 +31,8 @@ constexpr double kSettling = 1.5, kComing = 1.33, kFalling = 1.1;
 // what they would alone.
 constexpr double kNotSettling = 3;
 constexpr std::uint32_t kMostWarmRuns = 4;
-// Executions that are not judged as loops still find out their shares, and what they may take, in
-// times of what they would alone.
+// Executions that are not judged as loops still find out their shares, and what they may take, as
+// may those in which data still come, in times of what they would alone.
 constexpr std::uint32_t kMostMoves = ProbeCache::kProbes;
 constexpr double kMostMoving = 3;
 
@@ -259,7 +259,7 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // Where executions take turns with two arrays, the second one brings data, too; and who has read
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
-  const double most_elapsed = (comes_ ? kNotSettling : kMostLoss) * least;
+  const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
   const bool may_yet_pay = settles || (promises && latest_.elapsed < most_elapsed);
   if (!pays() && (moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns))) return;
   leave_out_costly(nodes);

@@ -293,7 +293,7 @@ class SharingModel {
   // A move in vain: it is tried again after so many new beginnings, more each time.
   std::uint32_t beginnings_ = 0, next_move_ = 0, vain_moves_ = 0;
   std::uint32_t runs_since_drop_ = 0;
-  // Executions of so many nodes while shared, and the least that they took to fork and join.
+  // The latest executions of so many nodes, and the least that one of them took to fork and join.
   struct Joins {
     std::size_t nodes = 0;
     std::uint32_t runs = 0;

@@ -253,6 +253,18 @@ TEST(SharingModel, KeepsNodesThatTakeLongToJoinForAWhile) {
   for (const double power : model.powers()) EXPECT_GT(power, 0);
 }
 
+TEST(SharingModel, DropsANodeThatHasBegunToCostMoreThanItSaves) {
+  Region region{{1 / kMs, 0.5 / kMs, 0.33 / kMs, 0.25 / kMs}, 0, 0, 0.02 * kMs};
+  SharingModel model = model_of(region);
+  for (int i = 0; i < 30; ++i) region.run(model);
+  ASSERT_GT(model.powers()[3], 0);
+  region.rest = 0.09 * kMs;
+  for (int i = 0; i < 30; ++i) region.run(model);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+  EXPECT_GT(model.powers()[1], 0);
+  EXPECT_EQ(model.powers()[3], 0);
+}
+
 TEST(SharingModel, GoesBackWhenSharingBecomesDear) {
   Region region{{1 / kMs, 1 / kMs}, 0, 0, 0.01 * kMs};
   SharingModel model = model_of(region);

@@ -2,6 +2,7 @@
 // The sharing model's part about sets of nodes: the more take part, the less each has to do, and
 // the longer it takes to fork and join them.
 #include <algorithm>
+#include <utility>
 
 #include "loops/sharing_model.hpp"
 
@@ -12,8 +13,8 @@ namespace {
 // heard of for a while.
 constexpr double kWorthLeavingOut = 0.95;
 constexpr std::uint32_t kRunsBeforeReturn = 64;
-// Executions of the same nodes, of whose times to fork and join the least counts: threads that the
-// system wakes late, and data that still come, are no reason to leave a node out for long.
+// Executions of the same nodes in a row, of whose times to fork and join the least counts: threads
+// that the system wakes late, and data that still come, are no reason to leave a node out for long.
 constexpr std::uint32_t kRunsBeforeDrop = 8;
 
 }  // namespace
@@ -101,12 +102,14 @@ void SharingModel::drop_useless(std::span<const RegionPart> nodes, double rest) 
     ++beginnings_;
     return enter(Phase::kCold);
   }
-  if (runs_in_phase_ == 0 || joins_.nodes != used) joins_ = {used, 0, rest};
-  joins_.least_rest = std::min(joins_.least_rest, rest);
-  // Of two nodes the model asks in other ways, too, whether sharing pays.
-  if (++joins_.runs < kRunsBeforeDrop && used > 2) return;
-  const double cost =
-      (used > 2 ? joins_.least_rest : findings_.rest) / static_cast<double>(used - 1);
+  double joining = findings_.rest;
+  if (used > 2) {  // of two the model asks in other ways, too, whether sharing pays
+    if (runs_in_phase_ == 0 || joins_.nodes != used) joins_ = {used, 0, rest};
+    joins_.least_rest = std::min(joins_.least_rest, rest);
+    if (++joins_.runs < kRunsBeforeDrop) return;
+    joining = std::exchange(joins_, {}).least_rest;
+  }
+  const double cost = joining / static_cast<double>(used - 1);
   double sum = 0;
   for (std::size_t i = 0; i < node_count_; ++i) sum += powers_[i];
   const double work_time = findings_.balanced - findings_.rest;
