@@ -127,6 +127,8 @@ class Node final : public fabric::Handler {
   // The program counts on its teams' size: it has set it, or its threads keep variables. Any
   // thread.
   void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
+  // The program has been told how many threads teams have. Any thread.
+  void note_size_asked() { size_asked_.store(true, std::memory_order_relaxed); }
 
   // On the origin, what the program has set, which regions take along; elsewhere, what came with
   // the last one.
@@ -266,7 +268,8 @@ class Node final : public fabric::Handler {
 
   NodeSettings settings_;  // constant once main runs
   std::array<std::uint32_t, kAbis> default_threads_{};
-  std::atomic<bool> team_is_fixed_{false};  // relaxed: a thread's own order suffices
+  // Relaxed: a thread's own order suffices.
+  std::atomic<bool> team_is_fixed_{false}, size_asked_{false};
   std::array<LocalRuntime*, kAbis> runtimes_{};
   LockService* locks_ = nullptr;
   WorkSharing* work_sharing_ = nullptr;

@@ -85,6 +85,8 @@ std::int32_t max_threads() {
   adopt_thread();
   if (ThreadFrame* const frame = current_frame(); frame != nullptr) {
     frame->totals.marks |= kKnowsTeamSize;
+  } else if (Node* const node = current_node(); node != nullptr) {
+    node->note_size_asked();
   }
   return real_max_threads();
 }

@@ -132,9 +132,14 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   return plan;
 }
 
-// Whether a team of another size will do: the program does not count on it, as far as is known.
+// Whether no team of another size will do, as the program may count on it. It cannot tell its
+// thread's number in a region of clang's that has not asked for it. gcc makes one call of the
+// program's and of its own loops', so there any region with a static loop may, once the program
+// knows how large teams are (LULESH has a minimum for each thread, and takes the least of
+// omp_get_max_threads() of them).
 bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
-  return request.threads != 0 || record.knows_team_size ||
+  const bool may_index = request.abi == Abi::kGomp && size_asked_.load(std::memory_order_relaxed);
+  return request.threads != 0 || record.knows_team_size || may_index ||
          team_is_fixed_.load(std::memory_order_relaxed);
 }
 
@@ -304,6 +309,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     record.faults += one.faults;
     record.stall_ns += one.stall_ns;
     if ((one.marks & kKnowsTeamSize) != 0) record.knows_team_size = true;
+    if ((one.marks & kAskedForSize) != 0) note_size_asked();
   }
   const bool by_core = team_.runtime().abi() == Abi::kKmpc;
   using Way = RegionRecord::Way;

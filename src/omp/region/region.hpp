@@ -113,6 +113,8 @@ inline constexpr std::uint32_t kDividedBySpeed = 1;
 // A thread has asked for its number or the team's size in a way that the compiler does not: what it
 // computes from that may not hold in a team of another size.
 inline constexpr std::uint32_t kKnowsTeamSize = 2;
+// It has asked for the team's size alone: the program may keep that for other regions.
+inline constexpr std::uint32_t kAskedForSize = 4;
 
 // The region's statistics by place in the program. Written on the origin at the end of each run;
 // other nodes know its site.
