@@ -13,8 +13,9 @@ constexpr std::uint32_t kEnough = 8, kLeast = 2;
 constexpr double kLongEnough = 50 * base::kMillisecond;
 // Times vary at least by this part, whatever a few of them say.
 constexpr double kLeastError = 0.03;
-// In errors of the difference: worse, and so much better that no more need be seen.
-constexpr double kWorse = 1, kClearlyBetter = -3;
+// In errors of the difference: worse, by all regions' time, and so much better that no more need be
+// seen.
+constexpr double kWorse = 1, kClearlyWorse = 2, kClearlyBetter = -3;
 constexpr double kShortestStep = 0.125;
 // All of these executions took so much longer: times have changed.
 constexpr std::uint32_t kLately = 4;
@@ -58,23 +59,33 @@ void MoveTrial::Sample::keep_latest() {
   *this = latest;
 }
 
-MoveTrial::Verdict MoveTrial::judge() const {
+// How many errors of the difference longer than before.
+double MoveTrial::Sample::above(const Sample& before) const {
   double was = 0, was_error = 0, is = 0, is_error = 0;
-  before_.tell(was, was_error);
-  now_.tell(is, is_error);
-  const double difference = (is - was) / std::hypot(was_error, is_error);
-  if (now_.is_enough()) return difference > kWorse ? Verdict::kWorse : Verdict::kBetter;
-  const bool clear = now_.count() >= kLeast && difference < kClearlyBetter;
+  before.tell(was, was_error);
+  tell(is, is_error);
+  return (is - was) / std::hypot(was_error, is_error);
+}
+
+MoveTrial::Verdict MoveTrial::judge() const {
+  const double own = now_.own.above(before_.own), all = now_.cycle.above(before_.cycle);
+  if (now_.own.is_enough()) {
+    return own > kWorse || all > kClearlyWorse ? Verdict::kWorse : Verdict::kBetter;
+  }
+  const bool clear =
+      now_.own.count() >= kLeast && own < kClearlyBetter && all < kClearlyBetter;
   return clear ? Verdict::kBetter : Verdict::kOpen;
 }
 
-MoveTrial::Verdict MoveTrial::note(double elapsed) {
-  now_.add(elapsed);
+MoveTrial::Verdict MoveTrial::note(double elapsed, double cycle) {
+  now_.own.add(elapsed);
+  now_.cycle.add(cycle);
   if (!on_trial_) {
     double usual = 0, error = 0;
-    now_.tell(usual, error);
-    if (wary_ && now_.lately_above(kChange * usual)) {
-      now_.keep_latest();
+    now_.own.tell(usual, error);
+    if (wary_ && now_.own.lately_above(kChange * usual)) {
+      now_.own.keep_latest();
+      now_.cycle.keep_latest();
       wary_ = false;
     }
     return Verdict::kNone;
@@ -90,7 +101,7 @@ MoveTrial::Verdict MoveTrial::note(double elapsed) {
 
 void MoveTrial::move() {
   before_ = std::exchange(now_, {});
-  on_trial_ = before_.is_enough();
+  on_trial_ = before_.own.is_enough();
 }
 
 }  // namespace amasia::loops

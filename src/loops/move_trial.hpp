@@ -21,12 +21,16 @@ class MoveTrial {
     kWorse,   // to be undone; what was known of the shares before is known of the present ones
   };
 
-  // After an execution, in ns; not while data follow a move.
-  Verdict note(double elapsed);
+  // After an execution, in ns; not while data follow a move. `cycle`: with all that other regions
+  // took since the one before, who may have to fetch what it has taken; a move is for the worse
+  // also if that is clearly longer.
+  Verdict note(double elapsed, double cycle);
   // The shares have just been moved. On trial if enough is known of those before.
   void move();
   // How far the next move is to go towards balance, above 0 up to 1.
   double step() const { return step_; }
+  // So much is known of the present shares that a move would be on trial.
+  bool is_ready() const { return now_.own.is_enough(); }
   // The last move was for the worse, and executions take what they took before it.
   bool is_wary() const { return wary_; }
 
@@ -37,6 +41,7 @@ class MoveTrial {
     void add(double elapsed);
     // Without the longest eighth, as executions take long for reasons of their own.
     void tell(double& mean, double& error) const;
+    double above(const Sample& before) const;
     bool is_enough() const;
     std::uint32_t count() const { return count_; }
     // Whether each of the latest ones is longer than that.
@@ -48,9 +53,13 @@ class MoveTrial {
     std::uint32_t count_ = 0;  // ever
   };
 
+  struct Samples {
+    Sample own, cycle;
+  };
+
   Verdict judge() const;
 
-  Sample before_, now_;
+  Samples before_, now_;
   bool on_trial_ = false, wary_ = false;
   double step_ = 1;
 };

@@ -11,12 +11,15 @@ namespace {
 using Verdict = MoveTrial::Verdict;
 constexpr double kMs = base::kMillisecond;
 
+// Of the only region there is.
+Verdict note(MoveTrial& trial, double elapsed) { return trial.note(elapsed, elapsed); }
+
 // The first verdict of executions that take about so long; kOpen: there was none.
 Verdict verdict_of(MoveTrial& trial, double elapsed, int most = 20) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<> factor(0.95, 1.05);
   for (int run = 0; run < most; ++run) {
-    const Verdict verdict = trial.note(elapsed * factor(random));
+    const Verdict verdict = note(trial, elapsed * factor(random));
     if (verdict != Verdict::kOpen) return verdict;
   }
   return Verdict::kOpen;
@@ -38,6 +41,20 @@ TEST(MoveTrial, TellsBetterFromWorse) {
   }
 }
 
+// The region gains, others fetch what it has taken.
+TEST(MoveTrial, WhatAllRegionsTakeCounts) {
+  for (const bool harms : {false, true}) {
+    MoveTrial trial;
+    for (int run = 0; run < 20; ++run) trial.note(2 * kMs, 10 * kMs);
+    trial.move();
+    Verdict verdict = Verdict::kOpen;
+    for (int run = 0; run < 8 && verdict == Verdict::kOpen; ++run) {
+      verdict = trial.note(1.5 * kMs, harms ? 14 * kMs : 9.5 * kMs);
+    }
+    EXPECT_EQ(verdict, harms ? Verdict::kWorse : Verdict::kBetter);
+  }
+}
+
 TEST(MoveTrial, ByTwoExecutionsWhereTheyAreLong) {
   MoveTrial trial;
   know(trial, 100 * kMs);
@@ -48,7 +65,7 @@ TEST(MoveTrial, ByTwoExecutionsWhereTheyAreLong) {
 
 TEST(MoveTrial, NotWhereLittleIsKnownOfWhatWas) {
   MoveTrial trial;
-  EXPECT_EQ(trial.note(2 * kMs), Verdict::kNone);
+  EXPECT_EQ(note(trial, 2 * kMs), Verdict::kNone);
   trial.move();
   EXPECT_EQ(verdict_of(trial, 9 * kMs), Verdict::kNone);
 }
@@ -57,7 +74,7 @@ TEST(MoveTrial, AnExecutionThatIsDisturbedDoesNotDecide) {
   MoveTrial trial;
   know(trial, 2 * kMs);
   trial.move();
-  EXPECT_EQ(trial.note(30 * kMs), Verdict::kOpen);
+  EXPECT_EQ(note(trial, 30 * kMs), Verdict::kOpen);
   EXPECT_EQ(verdict_of(trial, 1.9 * kMs), Verdict::kBetter);
 }
 
@@ -83,10 +100,10 @@ TEST(MoveTrial, IsWaryNoMoreWhenTimesChange) {
   ASSERT_EQ(verdict_of(trial, 3 * kMs), Verdict::kWorse);
   know(trial, 2 * kMs);
   EXPECT_TRUE(trial.is_wary());
-  for (int run = 0; run < 4; ++run) trial.note(5 * kMs);
+  for (int run = 0; run < 4; ++run) note(trial, 5 * kMs);
   EXPECT_FALSE(trial.is_wary());
   // What is held against the next move is what executions take now.
-  for (int run = 0; run < 8; ++run) trial.note(5 * kMs);
+  for (int run = 0; run < 8; ++run) note(trial, 5 * kMs);
   trial.move();
   EXPECT_EQ(verdict_of(trial, 4 * kMs), Verdict::kBetter);
 }

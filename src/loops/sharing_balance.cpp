@@ -55,7 +55,7 @@ void SharingModel::Window::note_length(std::size_t node, bool is_long) {
 // Whether the last move is still to show what it is worth. One for the worse is undone.
 bool SharingModel::is_move_open(double elapsed) {
   if (std::exchange(trial_of_, version_) != version_) move_trial_ = {};
-  const MoveTrial::Verdict verdict = move_trial_.note(elapsed);
+  const MoveTrial::Verdict verdict = move_trial_.note(elapsed, elapsed + others_);
   if (verdict == MoveTrial::Verdict::kWorse) undo_move();
   return verdict == MoveTrial::Verdict::kOpen || verdict == MoveTrial::Verdict::kWorse;
 }
@@ -107,6 +107,15 @@ double SharingModel::end_of(double work, std::span<const double> rates) const {
 // Far nodes have a part, too.
 double SharingModel::lag_of(std::size_t node, double balanced) const {
   return std::min(lags_[node].ns, kMostLag * balanced);
+}
+
+// `moved`: what part of the work would be another node's.
+bool SharingModel::is_worth_moving(double imbalance, double moved) const {
+  const bool striking = imbalance > kStriking;
+  // The others' data would move, too, and they would do it back: for much only, and on trial.
+  if (others_ > 0) return striking && move_trial_.is_ready();
+  const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
+  return imbalance > kImbalance && (striking || gain > kPaysBack * moved * first_stall_);
 }
 
 // By sums over executions since the last change, more of them each time: single times vary, and a
@@ -162,9 +171,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
     balanced[i] = rates[i] * (end - lag_of(i, work / sum)) / work * known;
     moved += std::abs(balanced[i] - powers_[i]) / 2 / known;
   }
-  const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
-  const bool pays = imbalance > kStriking || gain > kPaysBack * moved * first_stall_;
-  const bool moves = imbalance > kImbalance && pays;
+  const bool moves = is_worth_moving(imbalance, moved);
   if (moves) {
     powers_before_move_ = powers_;
     for (std::size_t i = 0; i < node_count_; ++i) {

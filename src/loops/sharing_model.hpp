@@ -125,6 +125,9 @@ class SharingModel {
   void leave_out(std::span<const bool> idle);
   // The same: whether they begin the next execution with other shares, whose data follow.
   void expect_moves(bool moves) { moves_next_ = moves; }
+  // Before observe_shared(): what other regions have taken since this one's last execution, if one
+  // of them was shared. They may use the same data, which follow its shares. 0: there was none.
+  void note_others(Nanos elapsed) { others_ = static_cast<double>(elapsed); }
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
@@ -192,6 +195,7 @@ class SharingModel {
   void forget_lags();
   double end_of(double work, std::span<const double> rates) const;
   double lag_of(std::size_t node, double balanced) const;
+  bool is_worth_moving(double imbalance, double moved) const;
   bool is_move_open(double elapsed);
   void undo_move();
   void apply_threshold(std::span<const RegionPart> nodes);
@@ -246,6 +250,7 @@ class SharingModel {
   };
   std::array<Lag, base::kMaxNodes> lags_{};
   Recent recent_elapsed_;
+  double others_ = 0;  // note_others()
   MoveTrial move_trial_;
   std::uint32_t trial_of_ = 0;  // the version of the powers
   std::array<double, base::kMaxNodes> powers_before_move_{};

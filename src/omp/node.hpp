@@ -246,6 +246,8 @@ class Node final : public fabric::Handler {
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals, Nanos joining);
   void heed_loops(RegionRecord& record);
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
+  void count_time(RegionRecord& record, bool alone, Nanos elapsed);
+  Nanos others_since(const RegionRecord& record) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);
   void unshow_region();
@@ -307,6 +309,9 @@ class Node final : public fabric::Handler {
   std::map<const void*, std::unique_ptr<RegionRecord>> records_;
   RegionRecord* last_shared_ = nullptr;  // the region that last moved data; under records_mutex_
   Nanos last_shared_end_ = 0;            // under records_mutex_
+  // Executions of all regions whose times decide; under records_mutex_.
+  Nanos regions_time_ = 0;
+  std::uint64_t shared_runs_ = 0;
   Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
   ArgumentPages argument_pages_;         // on the origin, of the region that runs

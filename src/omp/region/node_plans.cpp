@@ -285,6 +285,18 @@ void Node::log_decision(const RegionRecord& record, bool alone, Nanos elapsed) c
                  found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()));
 }
 
+// Under records_mutex_, as the next one.
+void Node::count_time(RegionRecord& record, bool alone, Nanos elapsed) {
+  regions_time_ += elapsed;
+  if (!alone) ++shared_runs_;
+  record.seen = {regions_time_, shared_runs_};
+}
+
+// What other regions have taken since its last execution, if one of them was shared.
+Nanos Node::others_since(const RegionRecord& record) const {
+  return shared_runs_ > record.seen.shared_runs ? regions_time_ - record.seen.time : 0;
+}
+
 // Of an execution all of whose loops were handed out at run time.
 void Node::heed_loops(RegionRecord& record) {
   if (work_sharing_ == nullptr || settings_.fixed_speeds) return;
@@ -326,12 +338,14 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     if (plan.counts) record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();
+    record.model->note_others(others_since(record));
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
                                  samples.divided && !settings_.fixed_speeds && !bound);
     if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
     last_shared_ = &record;
   }
   common_node_.note(*record.model, elapsed);
+  count_time(record, plan.alone, elapsed);
   log_decision(record, plan.alone, elapsed);
   // Alone, it is the last shared region's.
   if (!plan.alone) thread_context.stall_seen = services_.thread_counters().stall_ns;
@@ -352,6 +366,7 @@ void Node::finish_single(const RegionPlan& plan) {
   record.note_outcome(elapsed, RegionRecord::Way::kAlone);
   record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   common_node_.note(*record.model, elapsed);
+  count_time(record, true, elapsed);
 }
 
 }  // namespace amasia::omp

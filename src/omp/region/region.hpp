@@ -131,6 +131,11 @@ struct RegionRecord {
   Nanos stall_ns = 0;        // of all nodes' threads
   // What its executions tell about sharing it; made by the first one that can be shared.
   std::optional<loops::SharingModel> model;
+  // At the end of its last execution: what all regions had taken, and how many had been shared.
+  struct {
+    Nanos time = 0;
+    std::uint64_t shared_runs = 0;
+  } seen;
   bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
   Samples samples;                      // of the last execution that was shared
   // How many cores each node's power in the model is of, by node.
