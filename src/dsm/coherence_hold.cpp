@@ -23,13 +23,16 @@ bool Coherence::keep_for_now(PageIndex page, CacheEventKind revocation) {
   const bool home = is_home(page);
   const CachePage& entry = pages_[page.value];
   if (!protocol::can_hold(entry, home, revocation)) return false;
-  PageUse* const use = uses_.find(page);
-  if (use == nullptr) return false;
   const Nanos now = job_time(now_);
   const protocol::Turn turn = turns_.at(now);
+  // Who sweeps comes back to all that it has, whenever and however that came.
+  const bool sweeps = turn.stretched && turn.owner == space_.self();
+  PageUse* use = uses_.find(page);
+  if (use == nullptr && sweeps && waiting_.count() > 0) use = uses_.renew(page, now);
+  if (use == nullptr) return false;
   if (!use->held) {
     const Nanos settled = kTurnsUntilSettled * space_.node_count() * turn.length();
-    if (now - use->installed_at > settled) return false;
+    if (!sweeps && now - use->installed_at > settled) return false;
     use->hold = protocol::begin_hold(hold_settings_);
   }
   const protocol::HoldInput input{

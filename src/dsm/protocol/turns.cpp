@@ -8,6 +8,9 @@ namespace {
 
 // A turn is to be so many times as long as the collecting in it takes: the rest is for computing.
 constexpr Nanos kTurnsOfCollecting = 4;
+// What a thread waits beyond what its engine sees: until that learns of the fault, on a core that
+// threads may compute on, and until the thread runs again.
+constexpr Nanos kUnseen = 20 * base::kMicrosecond;
 // Until all nodes have heard of it, a stretch does not begin.
 constexpr Nanos kNotice = 2 * base::kMillisecond;
 // It lasts for so many rounds, in each of which a node may wish again; then it is renewed early.
@@ -72,8 +75,9 @@ std::optional<Nanos> TurnMeter::on_wait(Nanos had_at, Nanos since, Nanos now, co
     length_ = turn.length();
     waited_ = 0;
   }
-  waited_ += std::max<Nanos>(0, now - std::max(since, counted_to_));
-  counted_to_ = std::max(counted_to_, now);
+  const Nanos end = std::min(now + kUnseen, turn.end);
+  waited_ += std::max<Nanos>(0, end - std::max(since, counted_to_));
+  counted_to_ = std::max(counted_to_, end);
   return wish;
 }
 

@@ -9,6 +9,8 @@ namespace amasia::dsm::protocol {
 namespace {
 
 constexpr Nanos kMs = base::kMillisecond;
+// What a thread waits beyond each wait that its engine sees.
+constexpr Nanos kUnseen = 20 * base::kMicrosecond;
 
 TEST(Turns, EveryNodeHasItsTurnWithin100Milliseconds) {
   for (std::uint32_t nodes = 1; nodes <= base::kMaxNodes; ++nodes) {
@@ -62,7 +64,8 @@ TEST(TurnMeter, WishesForFourTimesTheCollecting) {
   TurnMeter meter;
   EXPECT_EQ(meter.on_wait(1, 10 * kMs, 11 * kMs, turn_of(10 * kMs, 10 * kMs)), std::nullopt);
   EXPECT_EQ(meter.on_wait(1, 12 * kMs, 14 * kMs, turn_of(10 * kMs, 10 * kMs)), std::nullopt);
-  EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)), 12 * kMs);
+  EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)),
+            4 * (3 * kMs + 2 * kUnseen));
 }
 
 TEST(TurnMeter, WhoCollectedAllTheTimeWishesForLongerTurns) {
@@ -76,7 +79,19 @@ TEST(TurnMeter, CountsTimeOnceAndOnlyThatOfItsTurn) {
   meter.on_wait(1, 2 * kMs, 11 * kMs, turn_of(10 * kMs, 10 * kMs));   // 1 ms of it
   meter.on_wait(1, 10 * kMs, 12 * kMs, turn_of(10 * kMs, 10 * kMs));  // 1 ms more
   meter.on_wait(1, 11 * kMs, 12 * kMs, turn_of(10 * kMs, 10 * kMs));  // another thread's
-  EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)), 8 * kMs);
+  EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)),
+            4 * (2 * kMs + kUnseen));
+}
+
+// A thread that meets one page after the other is kept from computing for three times as long as
+// its engine sees it wait: it has not come to the end of its collecting.
+TEST(TurnMeter, ManyShortWaitsAreLong) {
+  TurnMeter meter;
+  const Turn turn = turn_of(10 * kMs, 10 * kMs);
+  for (Nanos at = turn.begin; at < turn.end; at += 35 * base::kMicrosecond) {
+    meter.on_wait(1, at, at + 8 * base::kMicrosecond, turn);
+  }
+  EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)), 40 * kMs);
 }
 
 TEST(TurnMeter, PagesGivenAwayInTheSameTurnAreNoneOfItsBusiness) {
