@@ -127,6 +127,14 @@ const char* how_decided(Rule rule) {
   return rule == Rule::kThreshold ? " as it faults less often than breaks even" : "";
 }
 
+// It would be shared by its own measurements.
+std::string when_together(const RegionStatistics& region) {
+  return fmt::format("on node 0 only: {}; shared {} it took {} a run, alone {}",
+                     region.single_node_reason, shares_text(region),
+                     duration_text(region.shared.mean_ns()),
+                     duration_text(region.alone.mean_ns()));
+}
+
 std::string when_decided(const RegionStatistics& region) {
   switch (region.phase) {
     case Phase::kCold:
@@ -142,6 +150,7 @@ std::string when_decided(const RegionStatistics& region) {
     case Phase::kElsewhere:
       return when_elsewhere(region);
     default:
+      if (region.nodes == 1 && region.decided_runs() == region.runs) return when_together(region);
       return when_shared(region, how_decided(region.rule));
   }
 }

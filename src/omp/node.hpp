@@ -246,7 +246,8 @@ class Node final : public fabric::Handler {
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals, Nanos joining);
   void heed_loops(RegionRecord& record);
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
-  void count_time(RegionRecord& record, bool alone, Nanos elapsed);
+  void count_time(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);
+  void try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);
   Nanos others_since(const RegionRecord& record) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);
@@ -314,6 +315,7 @@ class Node final : public fabric::Handler {
   std::uint64_t shared_runs_ = 0;
   Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
+  loops::CommonTrial common_trial_;      // under records_mutex_
   ArgumentPages argument_pages_;         // on the origin, of the region that runs
 };
 

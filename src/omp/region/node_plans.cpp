@@ -160,13 +160,14 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   if (!record.model.has_value() || record.dealt.threads != threads) {
     make_model(request, threads, record);
   }
-  plan.alone = !record.model->shares();
+  const bool held = common_trial_.holds(record.together);
+  plan.alone = held || !record.model->shares();
   const Gathering::Action action = gathering_.on_run(record.gathering, !plan.alone);
   if (action != Gathering::Action::kNone) {
     services_.gather_data(action == Gathering::Action::kGather);
   }
   if (plan.alone && !keeps_placement()) {
-    plan.reason = SingleReason::kDearer;
+    plan.reason = held ? SingleReason::kTogether : SingleReason::kDearer;
     if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
     return false;
   }
@@ -285,11 +286,25 @@ void Node::log_decision(const RegionRecord& record, bool alone, Nanos elapsed) c
                  found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()));
 }
 
-// Under records_mutex_, as the next one.
-void Node::count_time(RegionRecord& record, bool alone, Nanos elapsed) {
+// Under records_mutex_, as the next ones. `stall`: of the node that waited longest for pages.
+void Node::count_time(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall) {
   regions_time_ += elapsed;
   if (!alone) ++shared_runs_;
   record.seen = {regions_time_, shared_runs_};
+  try_together(record, alone, elapsed, stall);
+}
+
+void Node::try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall) {
+  using Model = loops::SharingModel;
+  const Model& model = *record.model;
+  if (model.rule() != Model::Rule::kPrediction) return;
+  const bool shared = model.phase() == Model::Phase::kShared && !alone;
+  const bool settled = !model.is_unsettled() && model.phase() != Model::Phase::kElsewhere;
+  const loops::CommonTrial::State before = common_trial_.state();
+  common_trial_.note(record.together, shared, settled, elapsed, stall);
+  if (common_trial_.state() == before) return;
+  base::log_line(base::LogLevel::kDebug, "regions that were shared are {} now",
+                 name_of(common_trial_.state()));
 }
 
 // What other regions have taken since its last execution, if one of them was shared.
@@ -345,7 +360,11 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     last_shared_ = &record;
   }
   common_node_.note(*record.model, elapsed);
-  count_time(record, plan.alone, elapsed);
+  Nanos stall = stall_since(thread_context.stall_seen);
+  for (std::size_t i = 0; !plan.alone && i < node_count(); ++i) {
+    stall = std::max(stall, record.samples.nodes[i].stall);
+  }
+  count_time(record, plan.alone, elapsed, stall);
   log_decision(record, plan.alone, elapsed);
   // Alone, it is the last shared region's.
   if (!plan.alone) thread_context.stall_seen = services_.thread_counters().stall_ns;
@@ -362,11 +381,11 @@ void Node::finish_single(const RegionPlan& plan) {
   record.nodes = 1;
   record.single_reason = plan.reason;
   record.elapsed_ns += elapsed;
-  if (plan.reason != SingleReason::kDearer) return;
+  if (plan.reason != SingleReason::kDearer && plan.reason != SingleReason::kTogether) return;
   record.note_outcome(elapsed, RegionRecord::Way::kAlone);
   record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   common_node_.note(*record.model, elapsed);
-  count_time(record, true, elapsed);
+  count_time(record, true, elapsed, stall_since(thread_context.stall_seen));
 }
 
 }  // namespace amasia::omp

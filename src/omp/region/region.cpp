@@ -24,6 +24,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "a region before it stayed for that, and with it its threads' threadprivate variables",
     "it has too many arguments",
     "sharing it would cost more than it saves",
+    "all regions together are quicker there",
     "--share=never",
     "it uses a construct that is not carried across nodes",
 };

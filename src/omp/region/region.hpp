@@ -37,6 +37,7 @@ enum class SingleReason : std::uint8_t {
   kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
   kManyArguments,   // more than kMaxRegionWords
   kDearer,          // sharing it would cost more than it saves, as far as is known
+  kTogether,        // all regions together are quicker on the origin
   kNotWanted,       // --share=never
   kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
   kCount,
@@ -163,6 +164,7 @@ struct RegionRecord {
   };
   Dealt dealt;
   Gathering::Region gathering;
+  loops::CommonTrial::Member together;
   // The loops that executions across nodes have met; made with the model.
   std::shared_ptr<LoopBook> book;
 };
