@@ -6,7 +6,7 @@
 namespace amasia::loops {
 namespace {
 
-// A region has run so often, all being settled, before all are tried on the origin.
+// A shared region has run so often before all are tried on the origin.
 constexpr double kRunsBefore = 12;
 // Not where waiting for pages is a smaller part of the time: then sharing pays.
 constexpr double kMuchStall = 0.15;
@@ -34,7 +34,7 @@ void CommonTrial::begin(State state) {
 
 void CommonTrial::note(Member& member, bool shared, bool settled, Nanos elapsed, Nanos stall) {
   const auto time = static_cast<double>(elapsed);
-  if (state_ != State::kApart && !member.is_held) return;  // it is new, and decides for itself
+  if (state_ != State::kApart && !holds(member)) return;  // it is new, and decides for itself
   if (member.epoch != epoch_ && state_ != State::kTogether) {
     member.epoch = epoch_;
     member.runs = 0;
@@ -81,7 +81,7 @@ void CommonTrial::note_trial(Member& member, double time) {
 }
 
 void CommonTrial::judge() {
-  if (spent_ > kClearGain * worth_) {
+  if (spent_ >= kClearGain * worth_) {  // also where nothing has run twice
     patience_ = std::min(2 * patience_, kMostPatience);
     return begin(State::kApart);
   }

@@ -83,6 +83,32 @@ TEST(CommonTrial, ARegionThatRunsNoMoreIsNotWaitedFor) {
   EXPECT_EQ(program.trial.state(), CommonTrial::State::kTogether);
 }
 
+// What has not run since the trial before is not told from a new one.
+TEST(CommonTrial, WhatRanLongAgoIsNotHeld) {
+  Program program;
+  program.together = 40 * kMs;
+  const auto run_while = [&program](CommonTrial::State state) {
+    while (program.trial.state() == state) program.round();
+  };
+  run_while(CommonTrial::State::kApart);
+  const CommonTrial::Member former = program.regions.back();
+  EXPECT_TRUE(program.trial.holds(former));
+  program.regions.pop_back();
+  run_while(CommonTrial::State::kTrial);
+  run_while(CommonTrial::State::kApart);
+  EXPECT_TRUE(program.trial.holds(program.regions[0]));
+  EXPECT_FALSE(program.trial.holds(former));
+}
+
+// A trial in which nothing ran twice says nothing.
+TEST(CommonTrial, ATrialWithoutSecondRunsIsInVain) {
+  Program program;
+  while (program.trial.state() == CommonTrial::State::kApart) program.round();
+  CommonTrial::Member& region = program.regions[0];
+  program.trial.note(region, false, true, base::kSecond * 100, 0);
+  EXPECT_EQ(program.trial.state(), CommonTrial::State::kApart);
+}
+
 // What is tried alone meanwhile, or has not been shared yet, tells nothing.
 TEST(CommonTrial, WhatIsUnsettledDoesNotCount) {
   Program program;

@@ -107,10 +107,12 @@ def first_difference(plain, launched, what):
 
 
 def environment(threads, settings):
-    """The caller's environment without OpenMP settings of its own, with the test's."""
+    """The caller's environment without OpenMP settings of its own, with the test's. `threads` may
+    be "unset"."""
     env = {name: value for name, value in os.environ.items()
            if not name.startswith(("OMP_", "KMP_", "GOMP_"))}
-    env["OMP_NUM_THREADS"] = str(threads)
+    if threads != "unset":
+        env["OMP_NUM_THREADS"] = str(threads)
     # Waiting threads that spin would measure the machine, not the program: it has few cores.
     env["OMP_WAIT_POLICY"] = "passive"
     env.update(settings)

@@ -11,7 +11,8 @@ and standard error where the manifest asks for it. A line of the manifest:
   compare=    exact (default), sorted: the lines are compared as a sorted multiset, or distinct:
               which lines there are, however often
   stderr=     one of these: compare standard error too (by default it is not compared)
-  threads=    OMP_NUM_THREADS (default 4), the whole team over all nodes
+  threads=    OMP_NUM_THREADS (default 4), the whole team over all nodes; or unset: as many as there
+              are cores, and regions that stay on one node may have fewer
   exit=       the exit code the plain run must have (default 0); -6 means killed by signal 6
   args= stdin= env=NAME=VALUE flags= libs= timeout=  as they say; env may be given several times
   library=    a source that is built to lib<stem>.so beside the program and linked to it

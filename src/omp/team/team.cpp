@@ -165,9 +165,11 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   const ThreadCounters after = node_.services().thread_counters();
   frame.totals.faults = static_cast<std::uint32_t>(after.faults - before.faults);
   frame.totals.stall_ns = after.stall_ns - before.stall_ns;
-  // gcc's code for static loops asks for both together; clang's for neither.
-  const std::uint32_t by_compiler = runtime_->abi() == Abi::kGomp ? frame.asked_size : 0;
-  if (frame.asked_number != by_compiler) frame.totals.marks |= kKnowsTeamSize;
+  // gcc's code for static loops asks for both together, clang's for neither.
+  const bool by_program = runtime_->abi() == Abi::kGomp
+                              ? frame.asked_number != frame.asked_size
+                              : frame.asked_number + frame.asked_size > 0;
+  if (by_program) frame.totals.marks |= kKnowsTeamSize;
   if (frame.asked_size > frame.asked_number) frame.totals.marks |= kAskedForSize;
 }
 

@@ -36,6 +36,19 @@ static void find_least_asking_late(void) {
   }
 }
 
+// The size alone is asked for.
+static int team_size(void) {
+  int size = 0;
+#pragma omp parallel
+  {
+#pragma omp for
+    for (int i = 0; i < kItems; i++) values[i] += 1;
+#pragma omp master
+    size = omp_get_num_threads();
+  }
+  return size;
+}
+
 int main(void) {
   int threads = omp_get_max_threads();
   expect(threads <= kMostThreads);
@@ -52,6 +65,7 @@ int main(void) {
       if (least[t] < of_all) of_all = least[t];
     }
     expect(of_all == 2 * kItems);
+    expect(team_size() == threads);
   }
   return expect_result();
 }
