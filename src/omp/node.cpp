@@ -6,6 +6,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "omp/locks/lock_service.hpp"
 #include "omp/native.hpp"
 #include "omp/region/thread_deal.hpp"
 #include "os/os.hpp"
@@ -167,6 +168,7 @@ Node::Patience Node::begin_wait(Nanos spin, const char* what, int waits_for) {
   constexpr Nanos kOnlyLooking = 4 * base::kMicrosecond;
   const Nanos now = os::monotonic_now();
   services_.note_pause();
+  if (locks_ != nullptr) locks_->note_pause(now);
   Nanos help_from = now;
   if (board_ != nullptr) {
     // Who shares its core leaves messages to the service thread, which runs when there are any.

@@ -27,11 +27,17 @@ void request_try(LockLocal& lock, const LockSite& site, LockEffects& effects) {
 // Gives the token away; asks for it again when threads of this node still wait.
 void pass_on(LockLocal& lock, const LockSite& site, NodeId to, LockEffects& effects) {
   change_token(lock, Token::kHere, Token::kAbsent);
-  lock.held = false;
-  lock.next_known = false;
+  lock.held = lock.next_known = lock.lingers = lock.nudged = false;
   lock.handed = lock.barged = 0;
   effects.send(LockEventKind::kToken, to, site.self);
   if (lock.waiting > 0) request(lock, site, effects);
+}
+
+// The next may have to wait for longer than a few hand-overs take: it must know whom to nudge.
+void linger(LockLocal& lock, const LockSite& site, LockEffects& effects) {
+  if (lock.lingers) return;
+  lock.lingers = true;
+  effects.send(LockEventKind::kLingers, lock.next, site.self);
 }
 
 // The lock is free on this node and a running thread takes it.
@@ -91,16 +97,26 @@ void attempt(LockLocal& lock, const LockSite& site, LockEffects& effects) {
   }
 }
 
-void release(LockLocal& lock, const LockSite& site, LockEffects& effects) {
+// Whether the next's turn has come, now that the lock is free.
+bool ends_turn(const LockLocal& lock, const LockSite& site, bool may_linger) {
+  if (!lock.next_known) return false;
+  if (lock.nudged) return true;
+  if (may_linger) return lock.handed >= site.linger_bound;
+  return lock.waiting == 0 || lock.handed >= site.hand_over_bound;
+}
+
+void release(LockLocal& lock, const LockSite& site, bool may_linger, LockEffects& effects) {
   AMASIA_CHECK(lock.token == Token::kHere && lock.held, "only a lock that is held is released");
-  const bool enough = lock.handed >= site.hand_over_bound;
   lock.held = false;
-  if (lock.next_known && (lock.waiting == 0 || enough)) {
+  if (ends_turn(lock, site, may_linger)) {
     pass_on(lock, site, lock.next, effects);
     return;
   }
+  if (lock.next_known) {
+    ++lock.handed;
+    if (lock.waiting == 0 || lock.handed > site.hand_over_bound) linger(lock, site, effects);
+  }
   if (lock.waiting == 0) return;
-  if (lock.next_known) ++lock.handed;
   if (lock.barged >= site.barge_bound) {
     grant_waiter(lock, effects);
   } else {
@@ -111,8 +127,9 @@ void release(LockLocal& lock, const LockSite& site, LockEffects& effects) {
 // The lock was unset on node `from`. The thread that set it may be another node's: the program has
 // seen to it that it has set it, and until this message comes to it nobody else can get the lock,
 // so whichever node holds it is the one that is meant.
-void unset(LockLocal& lock, const LockSite& site, NodeId from, LockEffects& effects) {
-  if (lock.held) return release(lock, site, effects);
+void unset(LockLocal& lock, const LockSite& site, NodeId from, bool may_linger,
+           LockEffects& effects) {
+  if (lock.held) return release(lock, site, may_linger, effects);
   const NodeId next{static_cast<NodeId::representation>((site.self.value + 1u) % site.node_count)};
   if (next == from) {
     effects.tell(Kind::kNobodyHolds);
@@ -126,6 +143,7 @@ void token_arrived(LockLocal& lock, const LockSite& site, LockEffects& effects) 
   change_token(lock, tried ? Token::kTrying : Token::kRequested, Token::kHere);
   const std::uint32_t trying = lock.trying;
   lock.trying = 0;
+  lock.lingers_at = 0;
   if (trying > 0) {
     lock.held = true;
     effects.tell(Kind::kGrantTry);
@@ -137,22 +155,43 @@ void token_arrived(LockLocal& lock, const LockSite& site, LockEffects& effects) 
   }
 }
 
-void forward(LockLocal& lock, const LockSite& site, NodeId to, LockEffects& effects) {
+bool rests(const LockLocal& lock) {
+  return lock.token == Token::kHere && !lock.held && lock.waiting == 0;
+}
+
+void forward(LockLocal& lock, const LockSite& site, NodeId to, bool may_linger,
+             LockEffects& effects) {
   AMASIA_CHECK(lock.token != Token::kAbsent, "only a node that has or expects the token is tail");
   AMASIA_CHECK(!lock.next_known, "a node has one next");
-  if (lock.token == Token::kHere && !lock.held && lock.waiting == 0) {
+  if (rests(lock) && !may_linger) {
     pass_on(lock, site, to, effects);
     return;
   }
   lock.next_known = true;
   lock.next = to;
   lock.handed = 0;
+  if (rests(lock)) linger(lock, site, effects);
+}
+
+// The next, or one that has been it, has waited enough.
+void nudge(LockLocal& lock, const LockSite& site, LockEffects& effects) {
+  if (lock.token != Token::kHere || !lock.next_known) return;
+  lock.nudged = true;
+  if (rests(lock)) pass_on(lock, site, lock.next, effects);
+}
+
+void nudge_next(LockLocal& lock, const LockSite& site, LockEffects& effects) {
+  if (lock.lingers_at == 0) return;
+  const int node = std::countr_zero(lock.lingers_at);
+  lock.lingers_at &= lock.lingers_at - 1;
+  effects.send(LockEventKind::kNudge, NodeId{static_cast<NodeId::representation>(node)},
+               site.self);
 }
 
 void forward_try(LockLocal& lock, const LockSite& site, NodeId to, LockEffects& effects) {
   AMASIA_CHECK(lock.token != Token::kAbsent, "only a node that has or expects the token is tail");
   AMASIA_CHECK(!lock.next_known, "the tail has no next");
-  if (lock.token == Token::kHere && !lock.held && lock.waiting == 0) {
+  if (rests(lock)) {
     pass_on(lock, site, to, effects);
     effects.send(LockEventKind::kTryMoved, site.home, site.self);
   } else {
@@ -211,11 +250,13 @@ LockHome initial_lock_home(NodeId home) {
 }
 
 bool LockLocal::is_valid() const {
+  if ((lingers || nudged) && (token != Token::kHere || !next_known)) return false;
+  if (lingers_at != 0 && token != Token::kRequested) return false;
   switch (token) {
     case Token::kAbsent: return idle();
     case Token::kRequested: return !held && trying == 0;
     case Token::kTrying: return !held;
-    case Token::kHere: return trying == 0 && (held || waiting > 0 || !next_known);
+    case Token::kHere: return trying == 0 && (held || waiting > 0 || !next_known || lingers);
   }
   return false;
 }
@@ -226,12 +267,22 @@ void step_lock_local(LockLocal& lock, const LockSite& site, LockEvent event,
     case LockEventKind::kAcquire: acquire(lock, site, effects); break;
     case LockEventKind::kRetry: retry(lock, effects); break;
     case LockEventKind::kTry: attempt(lock, site, effects); break;
-    case LockEventKind::kRelease: unset(lock, site, site.self, effects); break;
-    case LockEventKind::kUnset: unset(lock, site, event.node, effects); break;
+    case LockEventKind::kRelease: unset(lock, site, site.self, event.may_linger, effects); break;
+    case LockEventKind::kUnset: unset(lock, site, event.node, false, effects); break;
+    case LockEventKind::kPause:
+      if (lock.lingers && rests(lock)) pass_on(lock, site, lock.next, effects);
+      break;
+    case LockEventKind::kNudgeNext: nudge_next(lock, site, effects); break;
+    case LockEventKind::kLingers:
+      if (lock.token == Token::kRequested) lock.lingers_at |= 1ull << event.node.value;
+      break;
+    case LockEventKind::kNudge: nudge(lock, site, effects); break;
     case LockEventKind::kRecall:
       if (lock.token == Token::kAbsent) request_try(lock, site, effects);
       break;
-    case LockEventKind::kForward: forward(lock, site, event.node, effects); break;
+    case LockEventKind::kForward:
+      forward(lock, site, event.node, event.may_linger, effects);
+      break;
     case LockEventKind::kForwardTry: forward_try(lock, site, event.node, effects); break;
     case LockEventKind::kToken: token_arrived(lock, site, effects); break;
     case LockEventKind::kTryFailed:

@@ -9,12 +9,16 @@
 // barging: a running thread takes a free lock although others of its node sleep for it. Waking a
 // sleeper takes as long as hundreds of short critical sections, so a release wakes one and leaves
 // the lock free meanwhile, as the program's own runtime does; but only so many times in a row.
+// lingering: a node keeps the token although its next waits and no thread of its own does, because
+// one of them is expected to be back sooner than the token could go and come. It says so to the
+// next, which nudges it when it finds that it has waited enough.
 //
 // Invariants
 //   (a) at most one node has the token or is being sent it;
 //   (b) a node has at most one request or try outstanding, so the home defers at most one a node;
 //   (c) the nodes that wait form one queue: token's node, its next, that one's next, …, tail;
-//   (d) with a next known, at most `hand_over_bound` hand-overs precede passing the token on;
+//   (d) with a next known, at most `hand_over_bound` hand-overs precede passing the token on, where
+//       it lingers `linger_bound`, and none that begins after the next's nudge has come;
 //   (e) after `barge_bound` barging grants in a row the first sleeper is given the lock itself.
 #pragma once
 
@@ -34,10 +38,15 @@ struct LockLocal {
   bool held = false;                // by a thread of this node
   bool next_known = false;
   NodeId next{};
+  bool lingers = false;             // and next has been told
+  bool nudged = false;              // next has waited enough
   std::uint16_t handed = 0;         // hand-overs since next is known
   std::uint16_t barged = 0;         // grants to others since a sleeper was served
   std::uint32_t waiting = 0;        // threads that block for the lock
   std::uint32_t trying = 0;         // threads that wait for the outcome of the node's try
+  // While the token is requested: the nodes that have said that it lingers there, a bit for each.
+  // The one that is true is among them; others may be from earlier turns, come late.
+  std::uint64_t lingers_at = 0;
 
   // Nothing to remember beyond where the token is.
   bool idle() const { return !held && !next_known && waiting == 0 && trying == 0; }
@@ -64,6 +73,7 @@ struct LockSite {
   // after 16 keeps the nodes fair to each other at a small part of the throughput.
   std::uint16_t hand_over_bound = 16;
   std::uint16_t barge_bound = 64;
+  std::uint16_t linger_bound = 4096;
   std::uint32_t node_count = 1;
 };
 
@@ -73,12 +83,16 @@ enum class LockEventKind : std::uint8_t {
   kRetry,     // of the first waiting thread, after kWakeWaiter: take it if it still is free
   kTry,       // take it if it is free
   kRelease,   // by the thread that has it, or one that acts for it on whatever node
+  kPause,     // the node's threads come to a wait for others: the token lingers no longer
+  kNudgeNext, // of a waiting thread, which finds that it has waited enough: nudge one node
   kRecall,    // at the home: try to fetch an unused lock's token, so that it can be forgotten
   // messages to a node
   kForward,     // from home: `node` comes after you
   kForwardTry,  // from home: give `node` the token if you do not use it
   kToken,       // from the previous node
   kTryFailed,   // from the tail: somebody uses the lock
+  kLingers,     // from `node`, whose next you are: it keeps the token for a while
+  kNudge,       // from the next: pass the token on as soon as it is free
   kUnset,       // round the nodes, from `node`, where the lock was unset and is not held
   // messages to the home
   kRequest,     // from `node`
@@ -90,6 +104,7 @@ enum class LockEventKind : std::uint8_t {
 struct LockEvent {
   LockEventKind kind;
   NodeId node{};
+  bool may_linger = false;  // kRelease, kForward: a thread of the node is expected soon
 };
 
 struct LockEffect {

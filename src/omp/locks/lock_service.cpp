@@ -3,8 +3,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "omp/long_wait.hpp"
 #include "omp/native.hpp"
@@ -18,6 +20,14 @@ namespace {
 // a short critical section and the news of its end take between two cores.
 constexpr int kSpins = 400;
 
+// A node's turn with a lock that others wait for lasts about so many times of what it takes to
+// fetch the token, within bounds that no fetch, measured however badly, can move.
+constexpr Nanos kTurnInFetches = 16;
+constexpr Nanos kShortestTurn = base::kMillisecond / 2;
+constexpr Nanos kLongestTurn = 8 * base::kMillisecond;
+// A token that has taken longer has met a node that used it.
+constexpr Nanos kLongestFetch = base::kMillisecond;
+
 // Distinguishes threads; never reused, unlike what pthread_self() returns.
 std::uint64_t this_thread() {
   static std::atomic<std::uint64_t> next{1};
@@ -29,7 +39,8 @@ std::uint64_t this_thread() {
 }  // namespace
 
 struct LockService::Waiter {
-  enum State : std::uint32_t { kParked, kWoken, kGranted, kRefused };
+  // kLingers: it goes on waiting, for a node that keeps the token for a while.
+  enum State : std::uint32_t { kParked, kLingers, kWoken, kGranted, kRefused };
   // Release by who grants or wakes, acquire by the waiting thread.
   std::atomic<std::uint32_t> state{kParked};
   std::uint64_t thread = 0;
@@ -39,6 +50,8 @@ struct LockService::Waiter {
 struct LockService::Entry {
   LockLocal local;
   LockHome home;
+  LockHabit habit;
+  bool travels = false;        // the token has come or gone; nothing is measured before
   std::uint32_t depth = 0;     // of a nest lock
   std::uint64_t owner = 0;     // its thread and region while depth > 0
   std::uint32_t region = 0;
@@ -104,6 +117,14 @@ void tell(Waiter* waiter, std::uint32_t state) {
   std::atomic<std::uint32_t>& word = waiter->state;
   word.store(state, std::memory_order_release);
   os::futex_wake(word, 1);
+}
+
+// Unless it has been told something better already.
+template <typename Waiter>
+void tell_of_lingering(Waiter& waiter) {
+  std::uint32_t parked = Waiter::kParked;
+  if (!waiter.state.compare_exchange_strong(parked, Waiter::kLingers)) return;
+  os::futex_wake(waiter.state, 1);
 }
 
 Awaited awaited(LockKey key) {
@@ -178,6 +199,8 @@ void LockService::step(Entry& entry, LockKey key, LockEvent event, Waiter* calle
     switch (effect.kind) {
       case LockEffect::Kind::kSend:
         pending.send(effect.to, key, effect.message, effect.subject);
+        entry.travels |= effect.message == LockEventKind::kToken;
+        if (effect.message == LockEventKind::kLingers) lingering_.add(key);
         break;
       case LockEffect::Kind::kGrantCaller:
         AMASIA_CHECK(caller != nullptr, "only a thread's call is granted to its caller");
@@ -216,20 +239,101 @@ void LockService::carry_out(const Pending& pending) {
   }
 }
 
+Nanos LockService::turn() const {
+  const Nanos fetch = fetch_.load(std::memory_order_relaxed);
+  return std::clamp(kTurnInFetches * fetch, kShortestTurn, kLongestTurn);
+}
+
+void LockService::note_fetch(Nanos took) {
+  took = std::clamp<Nanos>(took, 1, kLongestFetch);
+  // Relaxed: an estimate; that one of two is lost does no harm.
+  const Nanos known = fetch_.load(std::memory_order_relaxed);
+  if (known == 0 || took < known) fetch_.store(took, std::memory_order_relaxed);
+}
+
+bool LockService::may_linger(const Entry& entry) const {
+  if (!entry.travels) return false;
+  return entry.habit.expects_thread(os::monotonic_now(), fetch_.load(std::memory_order_relaxed),
+                                    paused_at_.load(std::memory_order_relaxed));
+}
+
+void LockService::Lingering::add(LockKey key) {
+  const std::lock_guard lock(mutex);
+  if (std::find(keys.begin(), keys.end(), key) != keys.end()) return;
+  keys.push_back(key);
+  // Release, partner: note_pause.
+  any.store(true, std::memory_order_release);
+}
+
+std::vector<LockKey> LockService::Lingering::take() {
+  const std::lock_guard lock(mutex);
+  any.store(false, std::memory_order_relaxed);
+  return std::exchange(keys, {});
+}
+
+void LockService::note_pause(Nanos now) {
+  // Relaxed: who misses it keeps a token for one turn.
+  paused_at_.store(now, std::memory_order_relaxed);
+  if (!lingering_.any.load(std::memory_order_acquire)) return;
+  for (const LockKey key : lingering_.take()) {
+    Pending pending;
+    {
+      Shard& shard = shard_of(key);
+      const std::lock_guard lock(shard.mutex);
+      const auto found = shard.entries.find(key);
+      if (found == shard.entries.end()) continue;
+      step(found->second, key, {LockEventKind::kPause, fabric_.self()}, nullptr, pending);
+    }
+    carry_out(pending);
+  }
+}
+
+void LockService::nudge(LockKey key) {
+  Pending pending;
+  {
+    Shard& shard = shard_of(key);
+    const std::lock_guard lock(shard.mutex);
+    Entry& entry = entry_of(shard, key);
+    while (entry.local.lingers_at != 0) {
+      step(entry, key, {LockEventKind::kNudgeNext, fabric_.self()}, nullptr, pending);
+    }
+  }
+  carry_out(pending);
+}
+
+// Sleeps until something is told or the watchdog wants to. Returns the state that it is in then.
+std::uint32_t LockService::sleep(LockKey key, Waiter& waiter, LongWait& told, Nanos* nudge_at) {
+  const Nanos now = os::monotonic_now();
+  Nanos most = told.tell(now);
+  if (*nudge_at != kNoNudge && now >= *nudge_at) {
+    *nudge_at = kNoNudge;
+    nudge(key);
+  } else if (*nudge_at != kNoNudge) {
+    most = most < 0 ? *nudge_at - now : std::min(most, *nudge_at - now);
+  }
+  os::futex_wait(waiter.state, Waiter::kParked, most);
+  std::uint32_t state = waiter.state.load(std::memory_order_acquire);
+  if (state != Waiter::kLingers) return state;
+  *nudge_at = os::monotonic_now() + turn();
+  // Fails where it has been told something else meanwhile, which `state` is then.
+  return waiter.state.compare_exchange_strong(state, Waiter::kParked) ? Waiter::kParked : state;
+}
+
 void LockService::wait(LockKey key, Waiter& waiter) {
   services_.note_pause();
+  note_pause(os::monotonic_now());
   std::optional<WaitScope> booked;
   if (ThreadFrame* const frame = current_frame(); frame != nullptr) booked.emplace(*frame);
   LongWait told(services_, fabric_.self(), watchdog_, awaited(key), os::monotonic_now());
+  Nanos nudge_at = kNoNudge;
   for (;;) {
     std::uint32_t state = waiter.state.load(std::memory_order_acquire);
     for (int i = 0; state == Waiter::kParked && i < kSpins; ++i) {
       __builtin_ia32_pause();
       state = waiter.state.load(std::memory_order_acquire);
     }
-    while (state == Waiter::kParked) {
-      os::futex_wait(waiter.state, Waiter::kParked, told.tell(os::monotonic_now()));
-      state = waiter.state.load(std::memory_order_acquire);
+    while (state == Waiter::kParked || state == Waiter::kLingers) {
+      state = sleep(key, waiter, told, &nudge_at);
     }
     if (state != Waiter::kWoken) return;
     Pending pending;
@@ -283,17 +387,25 @@ void LockService::forget(LockKey key) { on_native<&LockService::do_forget>(key);
 std::uint32_t LockService::do_acquire(LockKey key) {
   Waiter waiter;
   Pending pending;
+  Nanos began = 0;
   {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     Entry& entry = entry_of(shard, key);
     ++shard.acquired;
+    if (entry.travels) {
+      began = os::monotonic_now();
+      entry.habit.note_acquire(began, fetch_.load(std::memory_order_relaxed), entry.local.lingers);
+    }
     step(entry, key, {LockEventKind::kAcquire, fabric_.self()}, &waiter, pending);
     if (!pending.caller_granted) entry.waiting.push(&waiter);
   }
+  const bool fetches = pending.send_count > 0;
+  if (fetches && began == 0) began = os::monotonic_now();
   carry_out(pending);
   if (!pending.caller_granted) {
     wait(key, waiter);
+    if (fetches) note_fetch(os::monotonic_now() - began);
     services_.show_progress();
   }
   return 1;
@@ -320,8 +432,11 @@ std::uint32_t LockService::do_release(LockKey key) {
   {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const LockEvent event{LockEventKind::kRelease, fabric_.self()};
-    step(entry_of(shard, key), key, event, nullptr, pending);
+    Entry& entry = entry_of(shard, key);
+    if (entry.travels) entry.habit.note_release(os::monotonic_now());
+    const LockEvent event{LockEventKind::kRelease, fabric_.self(),
+                          entry.local.next_known && may_linger(entry)};
+    step(entry, key, event, nullptr, pending);
   }
   if (pending.nobody_holds) end_with_unset_of_free_lock(key, fabric_.self());
   carry_out(pending);
@@ -413,6 +528,28 @@ LockStatistics LockService::statistics() const {
   return sum;
 }
 
+void LockService::step_message(Shard& shard, Entry& entry, const Wire& wire, Pending& pending) {
+  LockEvent event{wire.kind, NodeId{wire.node}};
+  switch (wire.kind) {
+    case LockEventKind::kToken:
+      ++shard.tokens_fetched;
+      entry.travels = true;
+      break;
+    case LockEventKind::kUnset: entry.depth = 0; break;
+    case LockEventKind::kForward: event.may_linger = may_linger(entry); break;
+    case LockEventKind::kNudge:
+      if (entry.local.lingers && !entry.local.held) {
+        entry.habit.note_nudge(os::monotonic_now(), fetch_.load(std::memory_order_relaxed));
+      }
+      break;
+    default: break;
+  }
+  step(entry, wire.key, event, nullptr, pending);
+  if (wire.kind == LockEventKind::kLingers && entry.local.lingers_at != 0) {
+    tell_of_lingering(*entry.waiting.first);
+  }
+}
+
 void LockService::on_message(const fabric::Incoming& message) {
   Wire wire;
   AMASIA_CHECK(message.body.size() == sizeof wire, "a lock message has a fixed length");
@@ -423,21 +560,21 @@ void LockService::on_message(const fabric::Incoming& message) {
     Shard& shard = shard_of(wire.key);
     const std::lock_guard lock(shard.mutex);
     Entry& entry = entry_of(shard, wire.key);
-    const LockEvent event{wire.kind, NodeId{wire.node}};
     if (for_home(wire.kind)) {
-      step_home(entry, wire.key, event, pending);
+      step_home(entry, wire.key, {wire.kind, NodeId{wire.node}}, pending);
+    } else if (wire.kind == LockEventKind::kUnset && entry.depth > 1) {
+      --entry.depth;
+      return;
     } else {
-      shard.tokens_fetched += wire.kind == LockEventKind::kToken ? 1 : 0;
-      if (wire.kind == LockEventKind::kUnset && entry.depth > 1) {
-        --entry.depth;
-        return;
-      }
-      if (wire.kind == LockEventKind::kUnset) entry.depth = 0;
-      step(entry, wire.key, event, nullptr, pending);
+      step_message(shard, entry, wire, pending);
     }
     // What a message has brought to rest need not be remembered: beside a message, making the entry
-    // again costs nothing.
-    if (resting(entry, wire.key)) shard.entries.erase(wire.key);
+    // again costs nothing. Unless it says how the lock is used; a recalled one is used no more.
+    const bool recalled = wire.kind == LockEventKind::kToken ||
+                          wire.kind == LockEventKind::kForwardTry;
+    if (resting(entry, wire.key) && (recalled || !entry.habit.knows())) {
+      shard.entries.erase(wire.key);
+    }
   }
   if (pending.nobody_holds) end_with_unset_of_free_lock(wire.key, NodeId{wire.node});
   carry_out(pending);

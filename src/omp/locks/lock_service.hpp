@@ -7,6 +7,8 @@
 // Shard::entries     | threads of the node, handler     | Shard::mutex
 // Entry (all)        | threads of the node, handler     | Shard::mutex
 // Waiter::state      | who grants or wakes              | atomic; partner: the waiting thread
+// Lingering (all)    | threads of the node, handler     | Lingering::mutex, inside a Shard's
+// fetch_, paused_at_ | threads of the node              | atomic, estimates
 // L1 A shard's mutex is held on a native stack only, never across a send or a wait, and nothing
 //    managed is touched under it: the handler may take it.
 // L2 A waiter lives on its thread's native stack and is in one queue until it was granted.
@@ -18,13 +20,17 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
+#include "omp/locks/lock_habit.hpp"
 #include "omp/locks/lock_protocol.hpp"
 #include "omp/services.hpp"
 
 namespace amasia::omp {
+
+class LongWait;
 
 // Names a lock. Addresses of locks and of critical names are keys; so are these, where no object
 // of a program can lie.
@@ -72,6 +78,11 @@ class LockService final : public fabric::Handler {
   // The program has destroyed the lock: its state may be dropped. Does not block.
   void forget(LockKey key);
 
+  // A thread of the node is about to wait for other nodes, or for a lock: tokens that were kept
+  // for it go to those who wait for them. Native stack; does not block; a load and a store where
+  // there are none.
+  void note_pause(Nanos now);
+
   LockStatistics statistics() const;
 
   void on_message(const fabric::Incoming& message) override;
@@ -82,6 +93,15 @@ class LockService final : public fabric::Handler {
   struct Shard;
   struct Wire;
   struct Pending;
+  // Locks whose tokens have begun to linger here since the last pause.
+  struct Lingering {
+    void add(LockKey key);
+    std::vector<LockKey> take();
+    std::atomic<bool> any{false};
+    std::mutex mutex;
+    std::vector<LockKey> keys;
+  };
+  static constexpr Nanos kNoNudge = -1;
   static constexpr std::size_t kShards = 64;
   // A shard with more entries drops those that say nothing when it meets them.
   static constexpr std::size_t kComfortableEntries = 256;
@@ -95,7 +115,13 @@ class LockService final : public fabric::Handler {
   void end_with_unset_of_free_lock(LockKey key, NodeId node);
   void drop_idle_entries(Shard& shard);
   bool resting(const Entry& entry, LockKey key) const;
+  void step_message(Shard& shard, Entry& entry, const Wire& wire, Pending& pending);
   void wait(LockKey key, Waiter& waiter);
+  std::uint32_t sleep(LockKey key, Waiter& waiter, LongWait& told, Nanos* nudge_at);
+  void nudge(LockKey key);
+  bool may_linger(const Entry& entry) const;
+  Nanos turn() const;
+  void note_fetch(Nanos took);
   std::uint32_t reenter(LockKey key, std::uint32_t region);
   void enter(LockKey key, std::uint32_t region);
 
@@ -115,6 +141,9 @@ class LockService final : public fabric::Handler {
   const HomeOf home_of_;
   const Nanos watchdog_;
   std::unique_ptr<Shard[]> shards_;
+  Lingering lingering_;
+  std::atomic<Nanos> paused_at_{0};
+  std::atomic<Nanos> fetch_{0};  // the quickest that a token has come; 0: none has
 };
 
 }  // namespace amasia::omp

@@ -7,6 +7,8 @@
 #include <random>
 #include <thread>
 
+#include "os/os.hpp"
+
 namespace amasia::omp {
 namespace {
 
@@ -128,6 +130,55 @@ TEST(LockService, ForgottenLocksLeaveNothing) {
   while (job.on(0).statistics().entries + job.on(1).statistics().entries > 0) {
     std::this_thread::yield();
   }
+}
+
+// One thread on each node that comes back at once: a token that went with each release would be
+// fetched as often as the lock is taken.
+TEST(LockService, TokensLingerWhereThreadsComeBackSoon) {
+  constexpr std::uint32_t kRounds = 20000;
+  for (const std::uint32_t nodes : {2u, 3u}) {
+    Job job(nodes);
+    std::uint64_t count = 0;
+    on_threads(job, 1, [&](LockService& locks, std::uint32_t) {
+      for (std::uint32_t round = 0; round < kRounds; ++round) {
+        locks.acquire(8);
+        ++count;
+        locks.release(8);
+      }
+      locks.note_pause(os::monotonic_now());
+    });
+    EXPECT_EQ(count, nodes * kRounds);
+    std::uint64_t fetched = 0;
+    for (std::uint32_t node = 0; node < nodes; ++node) {
+      fetched += job.on(node).statistics().tokens_fetched;
+    }
+    EXPECT_LT(fetched, count / 8);
+  }
+}
+
+// A thread that was always back soon stays away, without a pause: whoever waits nudges.
+TEST(LockService, ATokenThatLingersInVainComesAllTheSame) {
+  Job job(2);
+  std::atomic<bool> stays_away{false};
+  std::atomic<std::uint64_t> others{0};
+  std::jthread other([&] {
+    while (!stays_away.load()) {
+      job.on(1).acquire(8);
+      others.fetch_add(1);
+      job.on(1).release(8);
+    }
+    for (int round = 0; round < 100; ++round) {
+      job.on(1).acquire(8);
+      job.on(1).release(8);
+    }
+  });
+  for (std::uint32_t round = 0; round < 20000 || others.load() == 0; ++round) {
+    job.on(0).acquire(8);
+    job.on(0).release(8);
+  }
+  stays_away.store(true);
+  other.join();
+  EXPECT_GT(others.load(), 0u);
 }
 
 // sox hands locks from thread to thread.
