@@ -96,6 +96,7 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
     // was left out of the view to tell how far a walk has come.
     if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
       const bool walks = read_ahead(fault, as_writer);
+      if (!walks && as_writer) collect_around(fault.page);
       if (!walks && !as_writer && state != CacheState::kShared) read_around(fault.page);
     }
   }
@@ -186,16 +187,18 @@ bool Coherence::read_ahead(const Fault& fault, bool as_writer) {
 }
 
 // Who writes what has been read would upgrade page by page.
-void Coherence::ask_for(PageIndex page, bool write) {
+bool Coherence::ask_for(PageIndex page, bool write) {
   const CacheState state = pages_[page.value].state(is_home(page));
   if (state == CacheState::kInvalid) {
-    ++counts_.pages_prefetched;
     step_cache(page, {write ? CacheEventKind::kPrefetchWrite : CacheEventKind::kPrefetchRead},
                nullptr);
   } else if (write && state == CacheState::kShared) {
-    ++counts_.pages_prefetched;
     step_cache(page, {CacheEventKind::kWriteFault}, nullptr);
+  } else {
+    return false;
   }
+  ++counts_.pages_prefetched;
+  return true;
 }
 
 void Coherence::read_around(PageIndex page) {

@@ -118,7 +118,7 @@ class Coherence {
   // True: its neighbours are asked for, or must not be.
   bool read_ahead(const Fault& fault, bool as_writer);
   void read_around(PageIndex page);
-  void ask_for(PageIndex page, bool write);
+  bool ask_for(PageIndex page, bool write);  // false: it is here, or asked for
   void gather();
   void on_record(NodeId from, const Record& record, Contents contents);
   void finish_events();  // carries out what is left, empties the local queue, sends
@@ -138,10 +138,12 @@ class Coherence {
   void fail(std::string_view sentence);
   void fail_for(NodeId from, std::string_view what);  // what a node did, after its name
 
-  // Holding.
+  // Holding and turns (coherence_hold.cpp).
   bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);
   void consider_pending(PageRun run);
   void measure_wait(const WaitingThread& thread);
+  void collect_around(PageIndex page);
+  void tell_wish(std::optional<Nanos> wish);
   void wish_for_turns(NodeId from, Nanos length);
   void release_holds();
   void report_long_waits();

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of Coherence that waits on purpose: which revocations are put off, and until when.
+// The part of Coherence that takes turns: which revocations are put off, and until when, and what
+// is collected in a turn.
 #include "dsm/coherence.hpp"
 
+#include <bit>
 #include <cstring>
 
 namespace amasia::dsm {
@@ -71,8 +73,32 @@ void Coherence::measure_wait(const WaitingThread& thread) {
   const Nanos now = job_time(now_);
   const protocol::Turn turn = turns_.at(now);
   if (turn.owner != space_.self()) return;
-  const std::optional<Nanos> wish =
-      turn_meter_.on_wait(thread.had_at, job_time(thread.since), now, turn);
+  tell_wish(turn_meter_.on_wait(thread.had_at, job_time(thread.since), now, turn));
+}
+
+// A thread waits to write this page, and no walk was seen to come by.
+void Coherence::collect_around(PageIndex page) {
+  const protocol::Turn turn = turns_.at(job_time(now_));
+  if (!turn.stretched) return;
+  const PageUse* const last = uses_.find_last(page);
+  BlockInTurn block{.own = turn.owner == space_.self(),
+                    .had = last != nullptr && last->installed_at < turn.begin,
+                    .scattered = fill_around_.on_fault(page)};
+  const std::uint64_t first = page.value - page.value % FillAround::kBlock;
+  const auto page_of = [first](int i) { return PageIndex{first + static_cast<std::uint64_t>(i)}; };
+  for (int i = 0; i < static_cast<int>(FillAround::kBlock); ++i) {
+    if (uses_.find_last(page_of(i)) != nullptr) block.known |= std::uint64_t{1} << i;
+  }
+  PageCount asked = 0;
+  for (std::uint64_t rest = block.wanted(); rest != 0; rest &= rest - 1) {
+    const PageIndex other = page_of(std::countr_zero(rest));
+    // Not before the first page of the program's variables.
+    if (space_.is_valid(other) && ask_for(other, true)) ++asked;
+  }
+  if (block.own && asked > 0) tell_wish(turn_meter_.on_collected(asked, turn));
+}
+
+void Coherence::tell_wish(std::optional<Nanos> wish) {
   if (!wish.has_value()) return;
   if (space_.self() == base::kOrigin) return wish_for_turns(space_.self(), *wish);
   fabric_.send(base::kOrigin, kTurnWish, fabric::bytes_of(TurnWish{*wish}));

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <barrier>
@@ -439,6 +440,34 @@ TEST_P(EngineTest, RandomWorkloadAgreesWithAnOracle) {
       ASSERT_EQ(*word(viewer, writer, at / kWords % kPages, at % kWords), last[at]);
     }
   }
+}
+
+// Nodes that add at random places take stretched turns, in which pages come block by block.
+TEST(EngineTurns, WhoWritesAtRandomCollectsBlocks) {
+  constexpr std::uint64_t kPages = 512, kEnough = 4 * kPages;
+  constexpr Bytes kApart = 2 * kPageSize;  // so that nothing is taken for a walk
+  constexpr Nanos kLongest = 20 * base::kSecond;
+  TestCluster cluster(2);
+  std::array<std::uint64_t, 2> added{};
+  std::atomic<bool> enough{false};
+  on_all_nodes(2, [&](std::uint32_t node) {
+    std::minstd_rand random(node + 1);
+    const Nanos end = os::monotonic_now() + kLongest;
+    for (std::uint64_t i = 0; !enough.load(std::memory_order_relaxed); ++i) {
+      cluster.at<Counter>(node, 0, random() % kPages * kApart)->fetch_add(1);
+      ++added[node];
+      if (i % 256 != 0) continue;
+      const std::uint64_t prefetched = cluster.engine(node).statistics().pages_prefetched;
+      if (prefetched >= kEnough || os::monotonic_now() > end) enough.store(true);
+    }
+  });
+  std::uint64_t sum = 0;
+  for (std::uint64_t page = 0; page < kPages; ++page) {
+    sum += cluster.at<Counter>(0, 0, page * kApart)->load();
+  }
+  EXPECT_EQ(sum, added[0] + added[1]);
+  const Statistics first = cluster.engine(0).statistics(), second = cluster.engine(1).statistics();
+  EXPECT_GE(std::max(first.pages_prefetched, second.pages_prefetched), kEnough);
 }
 
 // A fabric that always has work which this node's poll() cannot take, as when another thread of the

@@ -6,8 +6,9 @@
 // A page asked for in vain costs a tenth of a wait here, and its owner, if it writes the page, a
 // whole one. So a block is filled early but once. If its pages are waited for again, others have
 // taken them back, and only a block of which many pages are waited for is filled again: of those
-// that nodes take from each other for good mostly few are needed. Nor for writes: who begins to
-// write its part of an array would take the end of its neighbour's.
+// that nodes take from each other for good mostly few are needed. Nor for writes, unless
+// nodes take long turns: who begins to write its part of an array would take the end of its
+// neighbour's.
 // (Blocks filled by the density of their faults: the driver of NVIDIA's unified memory, told by
 // Ganguly et al., "Interplay between hardware prefetcher and page eviction policy in CPU-GPU
 // unified virtual memory", ISCA 2019.)
@@ -20,6 +21,24 @@
 #include "base/base.hpp"
 
 namespace amasia::dsm {
+
+// Where turns are stretched (protocol/turns.hpp) nodes sweep over all pages, and those of a turn's
+// owner are of no use to others meanwhile: there writes fill blocks, too.
+struct BlockInTurn {
+  bool own = false;             // the turn is this node's
+  bool had = false;             // the page that is waited for was here before the turn
+  std::uint64_t known = 0;      // pages that threads of this node have waited for before
+  std::uint64_t scattered = 0;  // what FillAround would have asked for
+
+  // Which pages to ask for as a writer. In its turn a node collects what it had and lost, and fills
+  // the block. In the turns of others it fills it with what is new to it, as who begins late must:
+  // the others may have done their part. What it had is not asked for then: of three nodes the last
+  // would have it before the one whose turn comes next.
+  std::uint64_t wanted() const {
+    if (!own) return scattered & ~known;
+    return scattered | (had ? known : 0);
+  }
+};
 
 class FillAround {
  public:

@@ -30,6 +30,20 @@ std::uint64_t touch(FillAround& around, const std::vector<std::uint64_t>& pages,
   return waits;
 }
 
+TEST(BlockInTurn, InItsTurnANodeCollectsWhatItHadAndFillsBlocks) {
+  BlockInTurn block{.own = true, .had = true, .known = 0b1100, .scattered = 0};
+  EXPECT_EQ(block.wanted(), 0b1100U);
+  block.scattered = 0b1010;
+  EXPECT_EQ(block.wanted(), 0b1110U);
+  block.had = false;  // a page that it was given in the same turn, or never had
+  EXPECT_EQ(block.wanted(), 0b1010U);
+}
+
+TEST(BlockInTurn, InOthersTurnsItAsksForWhatIsNewToIt) {
+  const BlockInTurn block{.own = false, .had = true, .known = 0b1100, .scattered = 0b1010};
+  EXPECT_EQ(block.wanted(), 0b0010U);
+}
+
 TEST(FillAround, TheThirdFaultFillsTheBlock) {
   FillAround around;
   EXPECT_EQ(around.on_fault(PageIndex{640}), 0U);

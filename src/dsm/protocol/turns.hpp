@@ -61,8 +61,13 @@ class TurnMeter {
   // given in the same turn do not count: that they went away was not for the turn's length. Returns
   // the length that this node wishes turns to have, if that is known now: once a turn.
   std::optional<Nanos> on_wait(Nanos had_at, Nanos since, Nanos now, const Turn& turn);
+  // So many pages were asked for in this node's turn, for which no thread waits. What they take, of
+  // both nodes' cores and of the way between, is collecting all the same.
+  std::optional<Nanos> on_collected(PageCount pages, const Turn& turn);
 
  private:
+  std::optional<Nanos> enter(const Turn& turn);
+
   Nanos begin_ = -1, length_ = 0;  // of the turn that is measured
   Nanos waited_ = 0;
   Nanos counted_to_ = 0;  // waits of several threads at a time count once

@@ -94,6 +94,15 @@ TEST(TurnMeter, ManyShortWaitsAreLong) {
   EXPECT_EQ(meter.on_wait(1, 30 * kMs, 31 * kMs, turn_of(30 * kMs, 10 * kMs)), 40 * kMs);
 }
 
+TEST(TurnMeter, WhatComesUnwaitedForIsCollectingToo) {
+  TurnMeter meter;
+  EXPECT_EQ(meter.on_collected(64, turn_of(10 * kMs, 10 * kMs)), std::nullopt);
+  meter.on_wait(1, 12 * kMs, 13 * kMs, turn_of(10 * kMs, 10 * kMs));
+  meter.on_collected(64, turn_of(10 * kMs, 10 * kMs));
+  EXPECT_EQ(meter.on_collected(1, turn_of(30 * kMs, 10 * kMs)),
+            4 * (kMs + kUnseen + 128 * 8 * base::kMicrosecond));
+}
+
 TEST(TurnMeter, PagesGivenAwayInTheSameTurnAreNoneOfItsBusiness) {
   TurnMeter meter;
   for (Nanos at = 10 * kMs; at < 20 * kMs; at += kMs) {
