@@ -83,6 +83,10 @@ def with_ratios(machine, ratios, name="csr"):
                          (*machine.nodes(), "--share", "always", "--csr", words))
 
 
+def default(machine):
+    return Configuration("default", "static", tuple(machine.nodes()))
+
+
 def configurations(machine, program, ratios, chosen):
     """The chosen ones, in order; `ratios` are the ideal core speed ratios that a search found."""
     nodes = tuple(machine.nodes())
@@ -95,7 +99,7 @@ def configurations(machine, program, ratios, chosen):
         "hetprobe": [Configuration("hetprobe", "runtime", (*nodes, "--schedule", "hetprobe"))],
         "hetprobe-i": [Configuration("hetprobe-i", "runtime",
                                      (*nodes, "--schedule", "hetprobe-i"))],
-        "default": [Configuration("default", "static", nodes)],
+        "default": [default(machine)],
         "default-runtime": [Configuration("default-runtime", "runtime", nodes)],
     }
     return [one for name in NAMES if name in chosen for one in table[name]]

@@ -2,6 +2,7 @@
 """The search for ideal core speed ratios: whoever has all the time in the world, and no probe."""
 
 import math
+import statistics
 
 GOLDEN = (math.sqrt(5) - 1) / 2
 
@@ -50,3 +51,14 @@ def search_ratios(cost, speeds, steps):
             ratios, least = scaled(factor), seconds
         reach = 1.4
     return ratios, least
+
+
+def cheapest(cost, candidates, rounds):
+    """The one of least median cost, all tried once in each round: the least of single costs, as a
+    search finds it, is so by chance, too. The first of equals, or the first if none has a cost."""
+    costs = [[] for _ in candidates]
+    for _ in range(rounds):
+        for candidate, known in zip(candidates, costs):
+            known.append(cost(candidate))
+    medians = [math.inf if None in known else statistics.median(known) for known in costs]
+    return candidates[medians.index(min(medians))]
