@@ -27,6 +27,7 @@ constexpr Nanos kShortestTurn = base::kMillisecond / 2;
 constexpr Nanos kLongestTurn = 8 * base::kMillisecond;
 // A token that has taken longer has met a node that used it.
 constexpr Nanos kLongestFetch = base::kMillisecond;
+constexpr Nanos kNudgesThatTell = 8;
 
 // Distinguishes threads; never reused, unlike what pthread_self() returns.
 std::uint64_t this_thread() {
@@ -244,11 +245,16 @@ Nanos LockService::turn() const {
   return std::clamp(kTurnInFetches * fetch, kShortestTurn, kLongestTurn);
 }
 
-void LockService::note_fetch(Nanos took) {
+// A request has taken so long. `nudged`: since the nudge that ended another node's turn. Were that
+// turn counted, turns would be long because they are, where the first fetch of all met a node that
+// used the lock. The token may have been on its way then, so one nudge says little.
+void LockService::note_fetch(Nanos took, bool nudged) {
   took = std::clamp<Nanos>(took, 1, kLongestFetch);
   // Relaxed: an estimate; that one of two is lost does no harm.
   const Nanos known = fetch_.load(std::memory_order_relaxed);
-  if (known == 0 || took < known) fetch_.store(took, std::memory_order_relaxed);
+  Nanos now = took;
+  if (known != 0) now = nudged ? known + (took - known) / kNudgesThatTell : std::min(known, took);
+  fetch_.store(now, std::memory_order_relaxed);
 }
 
 bool LockService::may_linger(const Entry& entry) const {
@@ -283,6 +289,7 @@ void LockService::note_pause(Nanos now) {
       const auto found = shard.entries.find(key);
       if (found == shard.entries.end()) continue;
       step(found->second, key, {LockEventKind::kPause, fabric_.self()}, nullptr, pending);
+      if (found->second.local.lingers) lingering_.add(key);  // another thread has it
     }
     carry_out(pending);
   }
@@ -302,30 +309,31 @@ void LockService::nudge(LockKey key) {
 }
 
 // Sleeps until something is told or the watchdog wants to. Returns the state that it is in then.
-std::uint32_t LockService::sleep(LockKey key, Waiter& waiter, LongWait& told, Nanos* nudge_at) {
+std::uint32_t LockService::sleep(LockKey key, Waiter& waiter, LongWait& told, Nudging& nudging) {
   const Nanos now = os::monotonic_now();
   Nanos most = told.tell(now);
-  if (*nudge_at != kNoNudge && now >= *nudge_at) {
-    *nudge_at = kNoNudge;
+  if (nudging.due != kNoNudge && now >= nudging.due) {
+    nudging = {.due = kNoNudge, .sent = now};
     nudge(key);
-  } else if (*nudge_at != kNoNudge) {
-    most = most < 0 ? *nudge_at - now : std::min(most, *nudge_at - now);
+  } else if (nudging.due != kNoNudge) {
+    most = most < 0 ? nudging.due - now : std::min(most, nudging.due - now);
   }
   os::futex_wait(waiter.state, Waiter::kParked, most);
   std::uint32_t state = waiter.state.load(std::memory_order_acquire);
   if (state != Waiter::kLingers) return state;
-  *nudge_at = os::monotonic_now() + turn();
+  nudging.due = os::monotonic_now() + turn();
   // Fails where it has been told something else meanwhile, which `state` is then.
   return waiter.state.compare_exchange_strong(state, Waiter::kParked) ? Waiter::kParked : state;
 }
 
-void LockService::wait(LockKey key, Waiter& waiter) {
+// Returns when it has nudged the node that gave the token then; kNoNudge: it has not.
+Nanos LockService::wait(LockKey key, Waiter& waiter) {
   services_.note_pause();
   note_pause(os::monotonic_now());
   std::optional<WaitScope> booked;
   if (ThreadFrame* const frame = current_frame(); frame != nullptr) booked.emplace(*frame);
   LongWait told(services_, fabric_.self(), watchdog_, awaited(key), os::monotonic_now());
-  Nanos nudge_at = kNoNudge;
+  Nudging nudging;
   for (;;) {
     std::uint32_t state = waiter.state.load(std::memory_order_acquire);
     for (int i = 0; state == Waiter::kParked && i < kSpins; ++i) {
@@ -333,21 +341,21 @@ void LockService::wait(LockKey key, Waiter& waiter) {
       state = waiter.state.load(std::memory_order_acquire);
     }
     while (state == Waiter::kParked || state == Waiter::kLingers) {
-      state = sleep(key, waiter, told, &nudge_at);
+      state = sleep(key, waiter, told, nudging);
     }
-    if (state != Waiter::kWoken) return;
+    if (state != Waiter::kWoken) return nudging.sent;
     Pending pending;
     {
       Shard& shard = shard_of(key);
       const std::lock_guard lock(shard.mutex);
       // Between the wake and now the lock may have been given to this thread outright.
-      if (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) return;
+      if (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) return nudging.sent;
       // Relaxed: under the mutex, which whoever tells holds as well.
       waiter.state.store(Waiter::kParked, std::memory_order_relaxed);
       step(entry_of(shard, key), key, {LockEventKind::kRetry, fabric_.self()}, &waiter, pending);
     }
     carry_out(pending);
-    if (pending.caller_granted) return;
+    if (pending.caller_granted) return nudging.sent;
   }
 }
 
@@ -404,8 +412,11 @@ std::uint32_t LockService::do_acquire(LockKey key) {
   if (fetches && began == 0) began = os::monotonic_now();
   carry_out(pending);
   if (!pending.caller_granted) {
-    wait(key, waiter);
-    if (fetches) note_fetch(os::monotonic_now() - began);
+    const Nanos nudged = wait(key, waiter);
+    if (fetches) {
+      const bool was_nudged = nudged != kNoNudge;
+      note_fetch(os::monotonic_now() - (was_nudged ? nudged : began), was_nudged);
+    }
     services_.show_progress();
   }
   return 1;
@@ -525,6 +536,7 @@ LockStatistics LockService::statistics() const {
     sum.tokens_fetched += shards_[i].tokens_fetched;
     sum.entries += shards_[i].entries.size();
   }
+  sum.fetch = fetch_.load(std::memory_order_relaxed);
   return sum;
 }
 

@@ -44,6 +44,7 @@ struct LockStatistics {
   std::uint64_t acquired = 0;        // blocking calls on this node since start
   std::uint64_t tokens_fetched = 0;  // tokens that came from another node since start
   std::uint64_t entries = 0;         // locks with state here now
+  Nanos fetch = 0;                   // what a token takes to come, about; 0: none has
 };
 
 class LockService final : public fabric::Handler {
@@ -102,6 +103,10 @@ class LockService final : public fabric::Handler {
     std::vector<LockKey> keys;
   };
   static constexpr Nanos kNoNudge = -1;
+  // Of one wait: when the node where the token lingers is to be nudged, and when it last was.
+  struct Nudging {
+    Nanos due = kNoNudge, sent = kNoNudge;
+  };
   static constexpr std::size_t kShards = 64;
   // A shard with more entries drops those that say nothing when it meets them.
   static constexpr std::size_t kComfortableEntries = 256;
@@ -116,12 +121,12 @@ class LockService final : public fabric::Handler {
   void drop_idle_entries(Shard& shard);
   bool resting(const Entry& entry, LockKey key) const;
   void step_message(Shard& shard, Entry& entry, const Wire& wire, Pending& pending);
-  void wait(LockKey key, Waiter& waiter);
-  std::uint32_t sleep(LockKey key, Waiter& waiter, LongWait& told, Nanos* nudge_at);
+  Nanos wait(LockKey key, Waiter& waiter);
+  std::uint32_t sleep(LockKey key, Waiter& waiter, LongWait& told, Nudging& nudging);
   void nudge(LockKey key);
   bool may_linger(const Entry& entry) const;
   Nanos turn() const;
-  void note_fetch(Nanos took);
+  void note_fetch(Nanos took, bool nudged);
   std::uint32_t reenter(LockKey key, std::uint32_t region);
   void enter(LockKey key, std::uint32_t region);
 
@@ -143,7 +148,7 @@ class LockService final : public fabric::Handler {
   std::unique_ptr<Shard[]> shards_;
   Lingering lingering_;
   std::atomic<Nanos> paused_at_{0};
-  std::atomic<Nanos> fetch_{0};  // the quickest that a token has come; 0: none has
+  std::atomic<Nanos> fetch_{0};  // what a token takes to come, about; 0: none has
 };
 
 }  // namespace amasia::omp

@@ -156,6 +156,32 @@ TEST(LockService, TokensLingerWhereThreadsComeBackSoon) {
   }
 }
 
+// The first fetches meet a node that uses the lock for long, and then tokens linger: what a fetch
+// takes is known all the same, by the nudges.
+TEST(LockService, WhatAFetchTakesIsLearntThoughTokensLinger) {
+  constexpr Nanos kHeld = 5 * base::kMillisecond, kApart = 700 * base::kMicrosecond;
+  const auto compute = [](Nanos time) {
+    for (const Nanos end = os::monotonic_now() + time; os::monotonic_now() < end;) {
+      __builtin_ia32_pause();
+    }
+  };
+  Job job(2);
+  on_threads(job, 1, [&](LockService& locks, std::uint32_t) {
+    for (int round = 0; round < 8; ++round) {
+      locks.acquire(8);
+      compute(kHeld);
+      locks.release(8);
+    }
+    for (int round = 0; round < 200; ++round) {
+      compute(kApart);
+      locks.acquire(8);
+      locks.release(8);
+    }
+  });
+  EXPECT_LT(job.on(0).statistics().fetch, kApart / 2);
+  EXPECT_LT(job.on(1).statistics().fetch, kApart / 2);
+}
+
 // A thread that was always back soon stays away, without a pause: whoever waits nudges.
 TEST(LockService, ATokenThatLingersInVainComesAllTheSame) {
   Job job(2);
