@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which regions are carried across nodes, and what they take along.
+#include <gtest/gtest.h>
+
+#include "omp/team/thread_job.hpp"
+
+namespace amasia::omp {
+namespace {
+
+void nothing(ThreadFrame&, void* const*) {}
+
+TEST(Plan, SaysWhyARegionStays) {
+  Job job({2, 2});
+  const auto reason = [&](std::uint32_t threads = 0) {
+    return job.run(nothing, {}, threads).reason;
+  };
+  EXPECT_EQ(reason(), SingleReason::kNone);
+  EXPECT_EQ(reason(1), SingleReason::kOneThread);
+  EXPECT_EQ(reason(2), SingleReason::kFitsOneNode);
+  EXPECT_EQ(reason(3), SingleReason::kNone);
+  job.services().late_ = true;
+  EXPECT_EQ(reason(), SingleReason::kLateLibrary);
+  job.services().late_ = false;
+  EXPECT_EQ(job.run(nothing, std::vector<void*>(kMaxRegionWords + 1)).reason,
+            SingleReason::kManyArguments);
+  enter_serialized();
+  EXPECT_EQ(reason(), SingleReason::kNested);
+  leave_serialized();
+  EXPECT_EQ(reason(), SingleReason::kNone);
+  const auto records = job.origin().region_records();
+  ASSERT_EQ(records.size(), 1u);
+  EXPECT_EQ(records[0].runs, 7u);
+  EXPECT_EQ(records[0].runs_single, 4u);
+}
+
+// A thread of another node has not got what copyin gave to the origin's.
+TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
+  Job job({2, 2});
+  thread_local int here = 0;
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kNone);
+  EXPECT_EQ(job.run(nothing, {&here}).reason, SingleReason::kThreadLocal);
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kAfterCopyin);
+  EXPECT_EQ(job.run(nothing, {}, 2).reason, SingleReason::kFitsOneNode);
+}
+
+TEST(Plan, AJobOfOneNodeKeepsMoreThreadsThanItHasCores) {
+  Job job({1, 2});
+  EXPECT_EQ(job.run(nothing, {}, 3).reason, SingleReason::kFitsOneNode);
+}
+
+TEST(Plan, OneRegionRunsAcrossNodesAtATime) {
+  Job job({2, 1});
+  RegionRequest request;
+  request.outlined = {reinterpret_cast<void*>(nothing), {}};
+  const RegionPlan first = job.origin().plan_region(request);
+  ASSERT_TRUE(first.global());
+  EXPECT_EQ(job.origin().plan_region(request).reason, SingleReason::kConcurrent);
+  job.origin().run_region(request, first);
+  EXPECT_TRUE(job.run(nothing, {}).global());
+}
+
+TEST(Plan, IcvsReachTheOtherNodes) {
+  Job job({2, 1});
+  job.run(nothing, {});
+  job.runtime().icvs_.schedule_kind = 3;
+  job.runtime().icvs_.schedule_chunk = 11;
+  job.runtime().icvs_.dynamic = 1;
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        const Icvs icvs = frame.team->runtime().icvs();
+        EXPECT_EQ(icvs.schedule_kind, 3);
+        EXPECT_EQ(icvs.schedule_chunk, 11);
+        EXPECT_EQ(icvs.nested_threads, 2);
+        EXPECT_EQ(icvs.dynamic, 1);
+      },
+      {});
+  EXPECT_EQ(job.runtime().icvs().dynamic, 1);
+}
+
+TEST(Plan, TheAffinityFormatReachesTheOtherNodes) {
+  Job job({1, 1});
+  job.run(nothing, {});
+  job.origin().affinity_format().set("%n of %N");
+  job.run(
+      [](ThreadFrame& frame, void* const*) {
+        if (frame.global_id == 0) return;  // the program has set it there itself
+        const auto& runtime = static_cast<const ThreadRuntime&>(frame.team->runtime());
+        EXPECT_EQ(runtime.affinity_format(), "%n of %N");
+      },
+      {});
+}
+
+}  // namespace
+}  // namespace amasia::omp

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+// For tests: whole teams over the loopback fabric, with a runtime of plain threads instead of a
+// program's own.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "omp/launch/stack_pool.hpp"
+#include "omp/node.hpp"
+#include "omp/team/team.hpp"
+
+namespace amasia::omp {
+
+inline constexpr Bytes kStackSize = 256 * base::kKiB;
+inline constexpr std::size_t kStacks = 8;
+
+using Work = void (*)(ThreadFrame& frame, void* const* words);
+
+// Forks std::threads and meets at a std::barrier.
+class ThreadRuntime final : public LocalRuntime {
+ public:
+  Abi abi() const override { return Abi::kKmpc; }
+  bool available() const override { return true; }
+  Icvs icvs() override { return icvs_; }
+  std::int32_t max_active_levels() override { return icvs_.max_active_levels; }
+  std::uint32_t nested_threads() override {
+    return static_cast<std::uint32_t>(icvs_.nested_threads);
+  }
+  bool dynamic() override { return icvs_.dynamic != 0; }
+  void set_icvs(const Icvs& icvs) override { icvs_ = icvs; }
+  void set_affinity_format(const std::string& format) override { format_ = format; }
+  const std::string& affinity_format() const { return format_; }
+  void show_affinity() override { ++shown_.at(current_frame()->global_id); }
+  // By number in the whole team.
+  std::uint32_t times_shown(std::size_t thread) const { return shown_.at(thread); }
+  void set_threads(std::uint32_t threads) override {
+    icvs_.nested_threads = static_cast<std::int32_t>(threads);
+  }
+  bool cancellation() override { return cancellation_; }
+  std::uint32_t thread_limit() override { return 1000; }
+  std::uint32_t active_level() override { return 0; }
+  void set_dynamic(bool on) override { icvs_.dynamic = on; }
+
+  std::string_view source_of(const void*) const override { return {}; }
+
+  void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
+    barrier_ = std::make_unique<std::barrier<>>(threads);
+    std::vector<std::thread> others;
+    for (std::uint32_t id = 1; id < threads; ++id) {
+      others.emplace_back([&body, id, threads] { body.run(id, threads, nullptr, nullptr); });
+    }
+    body.run(0, threads, nullptr, nullptr);
+    for (std::thread& other : others) other.join();
+  }
+  void invoke(ThreadFrame& frame, const Outlined& outlined) override {
+    reinterpret_cast<Work>(outlined.function)(frame, outlined.words.data());
+  }
+  bool gather(ThreadFrame& frame) override {
+    barrier_->arrive_and_wait();
+    if (frame.local_id == 0) return true;
+    barrier_->arrive_and_wait();
+    return false;
+  }
+  void release(ThreadFrame&) override { barrier_->arrive_and_wait(); }
+
+  Icvs icvs_{};
+  bool cancellation_ = false;
+
+ private:
+  std::string format_;
+  std::array<std::uint32_t, 64> shown_{};  // each written by its thread
+  std::unique_ptr<std::barrier<>> barrier_;
+};
+
+class TestServices final : public Services {
+ public:
+  explicit TestServices(fabric::Fabric& fabric)
+      : fabric_(fabric),
+        memory_(static_cast<std::byte*>(
+            mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
+        stacks_(memory_, kLength, kStackSize) {}
+  ~TestServices() override { munmap(memory_, kLength); }
+
+  Result<ManagedStack> acquire_stack() override { return stacks_.acquire(); }
+  bool code_is_everywhere(const void*) const override { return !late_; }
+  // The origin's flush sees how many of the others' came before it.
+  bool flush_output() override {
+    if (flushes_ == nullptr) return false;
+    if (fabric_.self() == base::kOrigin) {
+      seen_by_origin_ = flushes_->load(std::memory_order_acquire);
+      return false;
+    }
+    // Every other time, as if something had been printed.
+    return flushes_->fetch_add(1, std::memory_order_release) % 2 == 0;
+  }
+  int help() override { return static_cast<int>(fabric_.poll(8)); }
+  ThreadCounters thread_counters() override {
+    thread_local std::uint64_t calls = 0;
+    return {++calls, 10 * static_cast<Nanos>(calls)};
+  }
+  [[noreturn]] void abort_job(std::string_view why) override {
+    std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
+    std::abort();
+  }
+
+  bool is_managed(const void* address) const override {
+    return !thread_locals_unmanaged_ || thread_local_block(address).empty();
+  }
+
+  bool late_ = false;
+  bool thread_locals_unmanaged_ = false;
+  std::atomic<std::uint32_t>* flushes_ = nullptr;
+  std::uint32_t seen_by_origin_ = 0;
+
+ private:
+  static constexpr Bytes kLength = kStacks * (kStackSize + base::kPageSize);
+  fabric::Fabric& fabric_;
+  std::byte* const memory_;
+  StackPool stacks_;
+};
+
+struct Shape {
+  std::uint32_t nodes, threads;
+  // So many of the nodes, the first ones, are on one host and share a board; 0: none are.
+  std::uint32_t host = 0;
+};
+
+// The boards of a host's nodes, on memory of their own.
+class Boards {
+ public:
+  Boards(std::uint32_t nodes, std::uint32_t host)
+      : memory_(static_cast<std::byte*>(mmap(nullptr, MeetingBoard::kSize, PROT_READ | PROT_WRITE,
+                                             MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
+    for (std::uint32_t id = 0; id < host; ++id) {
+      boards_.push_back(
+          std::make_unique<MeetingBoard>(std::span(memory_, MeetingBoard::kSize),
+                                         NodeId{static_cast<NodeId::representation>(id)}));
+      const int core = static_cast<int>(id);
+      boards_.back()->attend({&core, 1});
+    }
+    for (const auto& board : boards_) board->look_around(nodes);
+  }
+  ~Boards() { munmap(memory_, MeetingBoard::kSize); }
+  Boards(const Boards&) = delete;
+  Boards& operator=(const Boards&) = delete;
+
+  MeetingBoard* of(std::uint32_t id) { return id < boards_.size() ? boards_[id].get() : nullptr; }
+
+ private:
+  std::byte* const memory_;
+  std::vector<std::unique_ptr<MeetingBoard>> boards_;
+};
+
+// N nodes; the test's thread is the origin's main thread.
+class Job {
+ public:
+  // `last_cores`: what the last node is limited to; 0: nothing.
+  Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0)
+      : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
+    const auto [nodes, threads_per_node, host] = shape;
+    NodeSettings settings;
+    settings.capacity.assign(nodes, threads_per_node);
+    settings.core_speeds.assign(nodes, 1.0);
+    settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
+    settings.reduction_window = window;
+    settings.cpu_limits.resize(nodes);
+    settings.cpu_limits.back() = {.cores = last_cores, .period = base::kMillisecond};
+    // What every kernel counts, in the place of what not every processor does.
+    settings.counters.events = {os::PerfEvent::kTaskClock, os::PerfEvent::kPageFaults};
+    parts_.resize(nodes);
+    for (std::uint32_t id = 0; id < nodes; ++id) {
+      Part& part = parts_[id];
+      fabric::Fabric& fabric = network_->fabric(NodeId{static_cast<NodeId::representation>(id)});
+      part.services = std::make_unique<TestServices>(fabric);
+      part.node = std::make_unique<Node>(fabric, *part.services, settings, board_.of(id));
+      part.node->set_runtime(Abi::kKmpc, part.runtime);
+      part.poller = std::jthread([&fabric](std::stop_token stop) {
+        while (!stop.stop_requested()) {
+          fabric::wait_and_poll(fabric, 8, 0, base::kMillisecond);
+        }
+      });
+      if (id > 0) part.server = std::thread([&part] { part.node->serve(); });
+    }
+    thread_context.node = &origin();
+  }
+  ~Job() {
+    origin().shutdown();
+    for (Part& part : parts_) {
+      if (part.server.joinable()) part.server.join();
+    }
+    for (Part& part : parts_) {
+      part.poller.request_stop();
+      part.poller.join();
+    }
+    thread_context = ThreadContext{};
+  }
+
+  Node& origin() { return *parts_[0].node; }
+  ThreadRuntime& runtime(std::size_t node = 0) { return parts_[node].runtime; }
+  TestServices& services() { return *parts_[0].services; }
+
+  void count_flushes(std::atomic<std::uint32_t>& count) {
+    for (Part& part : parts_) part.services->flushes_ = &count;
+  }
+
+  void allow_cancelling() {
+    for (Part& part : parts_) part.runtime.cancellation_ = true;
+  }
+
+  void manage_all_but_thread_locals() {
+    for (Part& part : parts_) part.services->thread_locals_unmanaged_ = true;
+  }
+
+  RegionPlan run(Work work, std::vector<void*> words, std::uint32_t threads = 0,
+                 std::span<const std::byte> extra = {}, bool shows_affinity = false) {
+    RegionRequest request;
+    request.shows_affinity = shows_affinity;
+    request.outlined = {reinterpret_cast<void*>(work), words};
+    request.threads = threads;
+    request.extra = extra;
+    const RegionPlan plan = origin().plan_region(request);
+    if (plan.global()) {
+      origin().run_region(request, plan);
+    } else {
+      origin().finish_single(plan);
+    }
+    return plan;
+  }
+
+ private:
+  struct Part {
+    ThreadRuntime runtime;
+    std::unique_ptr<TestServices> services;
+    std::unique_ptr<Node> node;
+    std::jthread poller;
+    std::thread server;
+  };
+  std::unique_ptr<fabric::LoopbackNetwork> network_;
+  Boards board_;
+  std::vector<Part> parts_;
+};
+
+}  // namespace amasia::omp
