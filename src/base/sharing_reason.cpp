@@ -113,7 +113,7 @@ std::string when_kept(const RegionStatistics& region) {
 
 std::string when_to_be_tried(const RegionStatistics& region) {
   std::string text = fmt::format(
-      "to be shared by its next run, to see what that takes now; {} a run shared so far",
+      "to be shared again, to see what that takes now; {} a run shared so far",
       duration_text(region.shared.mean_ns()));
   if (region.alone.runs > 0) {
     text += fmt::format(", {} on node 0 alone", duration_text(region.alone.mean_ns()));

@@ -165,10 +165,10 @@ TEST(SharingReason, WhatIsNotDecidedYetSaysSo) {
   region.phase = Phase::kCold;
   EXPECT_EQ(
       sharing_reason(region),
-      "to be shared by its next run, to see what that takes now; 21.3 ms a run shared so far");
+      "to be shared again, to see what that takes now; 21.3 ms a run shared so far");
   region.alone = {2, 50 * kMillisecond, 1, 24 * kMillisecond};
   EXPECT_EQ(sharing_reason(region),
-            "to be shared by its next run, to see what that takes now; 21.3 ms a run shared so "
+            "to be shared again, to see what that takes now; 21.3 ms a run shared so "
             "far, 24.0 ms on node 0 alone");
 }
 

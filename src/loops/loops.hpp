@@ -25,5 +25,6 @@
 #include "loops/single_node.hpp"
 #include "loops/space.hpp"
 #include "loops/static_share.hpp"
+#include "loops/trial_budget.hpp"
 #include "loops/turns.hpp"
 #include "loops/weights.hpp"

@@ -15,6 +15,8 @@ namespace {
 // come to stay are seldom that dear. Unless the loss is small: then it is cheap to be sure.
 constexpr double kBeyondHope = 6;
 constexpr double kSmallLoss = 200 * base::kMicrosecond;
+// Nor is one that costs more than may be lost, if the origin waits so much of it for its own data.
+constexpr double kToAndFro = 0.25;
 // What is less dear than this is noise.
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
@@ -223,7 +225,7 @@ void SharingModel::go_alone() {
   tried_before_ = true;
 }
 
-void SharingModel::decide_when_cold(const Judgement& now) {
+void SharingModel::decide_when_cold(const Judgement& now, const RegionPart& origin) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
   tried_ = now.elapsed;
   first_stall_ = now.stall;
@@ -233,7 +235,10 @@ void SharingModel::decide_when_cold(const Judgement& now) {
   const double alone = std::max(now.alone, now.alone_by_all);
   const bool beyond_hope =
       now.alone > 0 && expected > kBeyondHope * alone && expected - alone > kSmallLoss;
-  if (!beyond_hope || tried_before_) return enter(Phase::kWarm);
+  // The origin has its data where they are, so what it waits for others have taken, and take again.
+  const bool to_and_fro = static_cast<double>(origin.stall) > kToAndFro * now.elapsed;
+  const bool dear = to_and_fro && cost_of_trying_ > allowance_;
+  if (!dear && (!beyond_hope || tried_before_)) return enter(Phase::kWarm);
   if (move_elsewhere()) return;
   // The next time data may turn out to stay, if it is given the time.
   cost_of_trying_ *= 2;
@@ -261,7 +266,9 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
   const bool may_yet_pay = settles || (promises && latest_.elapsed < most_elapsed);
-  if (!pays() && (moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns))) return;
+  const bool affordable = latest_.elapsed + findings_.charged - least <= allowance_;
+  const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns);
+  if (!pays() && goes_on && affordable) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
   if (pays()) {
@@ -323,7 +330,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
   switch (phase_) {
     case Phase::kCold:
-      return decide_when_cold(now);
+      return decide_when_cold(now, nodes[0]);
     case Phase::kWarm:
       // What was charged is the execution's before, which is new in an average that began with it.
       cost_of_trying_ += std::max(0.0, now.elapsed + findings_.charged - now.alone);

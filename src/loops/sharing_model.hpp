@@ -40,6 +40,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 
@@ -128,6 +129,8 @@ class SharingModel {
   // Before observe_shared(): what other regions have taken since this one's last execution, if one
   // of them was shared. They may use the same data, which follow its shares. 0: there was none.
   void note_others(Nanos elapsed) { others_ = static_cast<double>(elapsed); }
+  // The same: what this execution and further ones may lose to find out, ns (trial_budget.hpp).
+  void set_allowance(double allowance) { allowance_ = allowance; }
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
@@ -176,7 +179,7 @@ class SharingModel {
   void forget_late_fork(Judgement& now);
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
-  void decide_when_cold(const Judgement& now);
+  void decide_when_cold(const Judgement& now, const RegionPart& origin);
   bool follow_moves(bool moves);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves);
   void decide_when_shared(const Judgement& now, const Latest& before);
@@ -250,7 +253,8 @@ class SharingModel {
   };
   std::array<Lag, base::kMaxNodes> lags_{};
   Recent recent_elapsed_;
-  double others_ = 0;  // note_others()
+  double others_ = 0;     // note_others()
+  double allowance_ = std::numeric_limits<double>::infinity();  // set_allowance()
   MoveTrial move_trial_;
   std::uint32_t trial_of_ = 0;  // the version of the powers
   std::array<double, base::kMaxNodes> powers_before_move_{};

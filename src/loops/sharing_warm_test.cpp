@@ -13,6 +13,7 @@ namespace {
 
 using Phase = SharingModel::Phase;
 constexpr double kMs = base::kMillisecond;
+constexpr Nanos kMillis = base::kMillisecond;
 
 // Who reads ahead beyond its part takes pages that their writer wants back, of two arrays that take
 // turns in a later execution than the second one (irregular, random, on 1.0,0.33 over a slow link).
@@ -90,6 +91,48 @@ TEST(SharingModel, GivesTimeToWhatTakesAQuarterLessEachTime) {
     observe({1'750'000, 1'700'000, 1'700'000, 1'700'000}, {0, 0, 0, 0});
   }
   EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
+// Data that go to and fro in long executions (GAP's sssp: 2.7 s for 0.5 s alone) do so in the next
+// one, too. What only comes there may stay, and a region that may lose as much goes on.
+TEST(SharingModel, DoesNotRepeatWhatCostsMoreThanItMay) {
+  struct Case {
+    Nanos origin_stall;
+    double allowance;
+    Phase then;
+  };
+  for (const Case& one : {Case{1'000 * kMillis, 1'000 * kMs, Phase::kAlone},
+                          Case{1'000 * kMillis, 5'000 * kMs, Phase::kWarm},
+                          Case{0, 1'000 * kMs, Phase::kWarm}}) {
+    SharingModel model(std::vector<double>{1, 1});
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1,
+                   .work = 0.5,
+                   .busy = 500 * kMillis,
+                   .stall = one.origin_stall},
+        RegionPart{.threads = 1, .work = 0.5, .busy = 500 * kMillis, .stall = 2'000 * kMillis}};
+    model.set_allowance(one.allowance);
+    model.observe_shared(parts, 2'501 * kMillis, true);
+    EXPECT_EQ(model.phase(), one.then);
+  }
+}
+
+// The third and fourth look at a region in which data still come cost as much as others.
+TEST(SharingModel, LooksAgainAsFarAsItMayLose) {
+  for (const bool may : {false, true}) {
+    SharingModel model(std::vector<double>{1, 1});
+    int shared = 0;
+    for (const Nanos stall : {4'000, 2'000, 1'000, 500}) {
+      if (!model.shares()) break;
+      const std::array<RegionPart, 2> parts{
+          RegionPart{.threads = 1, .work = 0.5, .busy = 500 * kMillis, .stall = stall * kMillis},
+          RegionPart{.threads = 1, .work = 0.5, .busy = 500 * kMillis, .stall = stall * kMillis}};
+      model.set_allowance(may || shared == 0 ? 1e12 : 1'000 * kMs);
+      model.observe_shared(parts, (500 + stall) * kMillis, false);
+      ++shared;
+    }
+    EXPECT_EQ(shared, may ? 4 : 2);
+  }
 }
 
 // Loops that are handed out find out their shares over some executions; data move in each of them.

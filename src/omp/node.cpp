@@ -35,6 +35,7 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
   }
   AMASIA_CHECK(settings_.core_speeds.size() == settings_.capacity.size(),
                "every node's cores have a speed");
+  began_ = os::monotonic_now();
   count_threads();
   fabric_.set_handler(kTeamFirst, kTeamLast, this);
 }

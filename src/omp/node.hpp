@@ -230,6 +230,7 @@ class Node final : public fabric::Handler {
   bool is_exact(const RegionRequest& request, const RegionRecord& record) const;
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
+  bool puts_off(const loops::SharingModel& model, Nanos now) const;
   void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
   void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
   void charge_stall(Nanos& seen);
@@ -316,6 +317,8 @@ class Node final : public fabric::Handler {
   Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
   loops::CommonTrial common_trial_;      // under records_mutex_
+  loops::TrialBudget trial_budget_;      // under records_mutex_
+  Nanos began_ = 0;                      // the node; constant
   ArgumentPages argument_pages_;         // on the origin, of the region that runs
 };
 

@@ -56,7 +56,7 @@ class Explained(LaunchTest):
         self.assertEqual(region["shared"]["runs"] + region["alone"]["runs"], 10)
         self.assertGreater(region["shared"]["runs"], 0)
         starts = {"shared": "shared ", "warm": "shared ", "trial": "on trial on node 0: ",
-                  "alone": "on node 0 only: ", "cold": "to be shared by its next run"}
+                  "alone": "on node 0 only: ", "cold": "to be shared again"}
         self.assertTrue(region["reason"].startswith(starts[region["phase"]]), region)
         self.assertIn(f"  {region['reason']}\n", self.explain(file))
 

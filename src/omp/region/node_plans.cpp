@@ -161,13 +161,16 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
     make_model(request, threads, record);
   }
   const bool held = common_trial_.holds(record.together);
-  plan.alone = held || !record.model->shares();
+  const bool put_off = puts_off(*record.model, plan.started);
+  plan.alone = held || put_off || !record.model->shares();
   const Gathering::Action action = gathering_.on_run(record.gathering, !plan.alone);
   if (action != Gathering::Action::kNone) {
     services_.gather_data(action == Gathering::Action::kGather);
   }
   if (plan.alone && !keeps_placement()) {
-    plan.reason = held ? SingleReason::kTogether : SingleReason::kDearer;
+    plan.reason = held      ? SingleReason::kTogether
+                  : put_off ? SingleReason::kPutOff
+                            : SingleReason::kDearer;
     if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
     return false;
   }
@@ -180,6 +183,13 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.counts = record.model->probes();
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
+}
+
+// Whether its model would find out what sharing takes, but may not yet. Under records_mutex_.
+bool Node::puts_off(const loops::SharingModel& model, Nanos now) const {
+  using Model = loops::SharingModel;
+  return model.rule() == Model::Rule::kPrediction && model.phase() == Model::Phase::kCold &&
+         trial_budget_.left(now - began_) < 0;
 }
 
 // At first each thread counts for as much as a core of its node does.
@@ -281,9 +291,11 @@ void Node::log_decision(const RegionRecord& record, bool alone, Nanos elapsed) c
                    node.work, node.busy / 1000, node.stall / 1000);
   }
   base::log_line(LogLevel::kDebug,
-                 "{}: {} us,{} alone {:.0f}, shared {:.0f}, charged {:.0f}, rest {:.0f} us: {}",
+                 "{}: {} us,{} alone {:.0f}, shared {:.0f}, charged {:.0f}, rest {:.0f} us: {}; "
+                 "tries may lose {:.0f} ms",
                  record.site, elapsed / 1000, parts, found.alone / 1e3, found.shared / 1e3,
-                 found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()));
+                 found.charged / 1e3, found.rest / 1e3, name_of(record.model->phase()),
+                 trial_budget_.left(os::monotonic_now() - began_) / 1e6);
 }
 
 // Under records_mutex_, as the next ones. `stall`: of the node that waited longest for pages.
@@ -354,8 +366,11 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();
     record.model->note_others(others_since(record));
+    record.model->set_allowance(trial_budget_.left(plan.started + elapsed - began_));
+    const bool tries = record.model->probes();
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
                                  samples.divided && !settings_.fixed_speeds && !bound);
+    trial_budget_.note(tries, elapsed, record.model->findings().alone);
     if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
     last_shared_ = &record;
   }
@@ -381,7 +396,10 @@ void Node::finish_single(const RegionPlan& plan) {
   record.nodes = 1;
   record.single_reason = plan.reason;
   record.elapsed_ns += elapsed;
-  if (plan.reason != SingleReason::kDearer && plan.reason != SingleReason::kTogether) return;
+  const bool is_decided = plan.reason == SingleReason::kDearer ||
+                          plan.reason == SingleReason::kTogether ||
+                          plan.reason == SingleReason::kPutOff;
+  if (!is_decided) return;
   record.note_outcome(elapsed, RegionRecord::Way::kAlone);
   record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
   common_node_.note(*record.model, elapsed);

@@ -59,6 +59,22 @@ TEST(Plan, OneRegionRunsAcrossNodesAtATime) {
   EXPECT_TRUE(job.run(nothing, {}).global());
 }
 
+// The first region loses half a second by being shared: the second one may not find out, too.
+TEST(Plan, PutsOffTriesOnceTheseHaveCostMuch) {
+  Job job({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  job.services().kind_ = ThreadLocals::Kind::kNone;
+  const RegionPlan first = job.run(
+      [](ThreadFrame& frame, void* const*) {
+        if (frame.global_id == 0) return compute(base::kMillisecond);
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+      },
+      {});
+  EXPECT_TRUE(first.global());
+  const RegionPlan second = job.run(nothing, {});
+  EXPECT_EQ(second.reason, SingleReason::kPutOff);
+  EXPECT_EQ(second.threads, 1u) << "one for each core of the origin";
+}
+
 TEST(Plan, IcvsReachTheOtherNodes) {
   Job job({2, 1});
   job.run(nothing, {});

@@ -25,6 +25,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "it has too many arguments",
     "sharing it would cost more than it saves",
     "all regions together are quicker there",
+    "tries of sharing have taken too much of the run so far",
     "--share=never",
     "it uses a construct that is not carried across nodes",
 };

@@ -38,6 +38,7 @@ enum class SingleReason : std::uint8_t {
   kManyArguments,   // more than kMaxRegionWords
   kDearer,          // sharing it would cost more than it saves, as far as is known
   kTogether,        // all regions together are quicker on the origin
+  kPutOff,          // to find out would cost more than it may, so far
   kNotWanted,       // --share=never
   kUnsupported,     // a construct known beforehand not to be carried (the ABI says so)
   kCount,

@@ -17,11 +17,6 @@ class Teams : public testing::TestWithParam<Shape> {
   std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
 };
 
-void compute(Nanos cpu_time) {
-  for (const Nanos begin = os::own_cpu_time(); os::own_cpu_time() - begin < cpu_time;) {
-  }
-}
-
 // Leaders count in the first run of a region, which finds out about its nodes, and not in those in
 // which nothing is left to be found out.
 TEST_P(Teams, CountWhileNodesAreFoundOutAboutOnly) {

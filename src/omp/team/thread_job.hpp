@@ -111,10 +111,13 @@ class TestServices final : public Services {
     std::abort();
   }
 
+  ThreadLocals::Kind kind_of_thread_locals() const override { return kind_; }
+
   bool is_managed(const void* address) const override {
     return !thread_locals_unmanaged_ || thread_local_block(address).empty();
   }
 
+  ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
   bool late_ = false;
   bool thread_locals_unmanaged_ = false;
   std::atomic<std::uint32_t>* flushes_ = nullptr;
@@ -162,14 +165,16 @@ class Boards {
 // N nodes; the test's thread is the origin's main thread.
 class Job {
  public:
-  // `last_cores`: what the last node is limited to; 0: nothing.
-  Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0)
+  // `last_cores`: what the last node is limited to; 0: nothing. Short as they are, regions are to
+  // be carried.
+  Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0,
+      base::SharePolicy share = base::SharePolicy::kAlways)
       : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
     const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
     settings.capacity.assign(nodes, threads_per_node);
     settings.core_speeds.assign(nodes, 1.0);
-    settings.share = base::SharePolicy::kAlways;  // short as they are, regions are to be carried
+    settings.share = share;
     settings.reduction_window = window;
     settings.cpu_limits.resize(nodes);
     settings.cpu_limits.back() = {.cores = last_cores, .period = base::kMillisecond};
@@ -247,5 +252,10 @@ class Job {
   Boards board_;
   std::vector<Part> parts_;
 };
+
+inline void compute(Nanos cpu_time) {
+  for (const Nanos begin = os::own_cpu_time(); os::own_cpu_time() - begin < cpu_time;) {
+  }
+}
 
 }  // namespace amasia::omp
