@@ -15,6 +15,7 @@
 #include "loops/common_trial.hpp"
 #include "loops/cpu_limit.hpp"
 #include "loops/dealer.hpp"
+#include "loops/homeward.hpp"
 #include "loops/pool.hpp"
 #include "loops/probe_cache.hpp"
 #include "loops/probe_dealer.hpp"

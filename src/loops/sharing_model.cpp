@@ -367,6 +367,16 @@ void SharingModel::observe_alone(Nanos elapsed, Nanos stall) {
   start_over();
 }
 
+void SharingModel::observe_come_home(Nanos elapsed, double lost) {
+  AMASIA_CHECK(probes(), "a region comes home while it is found out about");
+  ++runs_in_phase_;
+  moves_next_ = false;
+  findings_.shared = static_cast<double>(elapsed);
+  findings_.alone = std::max(0.0, findings_.shared - lost);
+  cost_of_trying_ = (phase_ == Phase::kCold ? 0 : cost_of_trying_) + lost;
+  go_alone();
+}
+
 // All nodes share again, by the speeds that were known last.
 void SharingModel::start_over() {
   findings_of_ = 0;

@@ -118,6 +118,8 @@ class SharingModel {
   // After an execution; `nodes` by node id, all of the job. `skewed`: whether powers() decided who
   // did how much, so that changing them will have an effect.
   void observe_shared(std::span<const RegionPart> nodes, Nanos elapsed, bool skewed);
+  // The same if it was brought home on the way, as it had lost `lost` ns by then (homeward.hpp).
+  void observe_come_home(Nanos elapsed, double lost);
   // `stall`: how long of that the origin waited for pages, which is charged to the region that took
   // them and says nothing about this one.
   void observe_alone(Nanos elapsed, Nanos stall);

@@ -172,6 +172,23 @@ TEST(SharingModel, LeavesWhatDoesNotPayAfterTwoExecutions) {
   EXPECT_EQ(model.phase(), Phase::kAlone);
 }
 
+// Its threads went on at the origin in the middle of its first execution, or its second one.
+TEST(SharingModel, WhatCameHomeOnTheWayStays) {
+  for (const int runs_before : {0, 1}) {
+    Region region{{1 / kMs, 1 / kMs}, 0.2 * kMs, 0, 0.01 * kMs};
+    SharingModel model = model_of(region);
+    for (int i = 0; i < runs_before; ++i) region.run(model);
+    ASSERT_TRUE(model.probes());
+    model.observe_come_home(static_cast<Nanos>(900 * kMs), 300 * kMs);
+    EXPECT_EQ(model.phase(), Phase::kAlone);
+    EXPECT_NEAR(model.findings().alone, 600 * kMs, 1);
+    EXPECT_NEAR(model.findings().shared, 900 * kMs, 1);
+    // What it lost then is the price of the next try.
+    model.observe_alone(static_cast<Nanos>(600 * kMs), 0);
+    EXPECT_EQ(model.phase(), Phase::kAlone);
+  }
+}
+
 TEST(SharingModel, DoesNotRepeatWhatIsBeyondHope) {
   Region region{{1 / kMs, 1 / kMs}, 0, 30 * kMs, 0.01 * kMs};
   SharingModel model = model_of(region);
