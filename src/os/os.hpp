@@ -25,6 +25,7 @@
 #include "os/process_barrier.hpp"
 #include "os/random.hpp"
 #include "os/runtime_stack.hpp"
+#include "os/short_turns.hpp"
 #include "os/signals.hpp"
 #include "os/socket.hpp"
 #include "os/spawn.hpp"
