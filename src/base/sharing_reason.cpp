@@ -84,6 +84,17 @@ std::string when_alone(const RegionStatistics& region) {
                      duration_text(region.stall_ns_expected), duration_text(alone));
 }
 
+// It has not begun alone since.
+std::string when_come_home(const RegionStatistics& region) {
+  std::string text =
+      fmt::format("brought home to node 0 on the way, as sharing had cost {} by then",
+                  duration_text(region.lost_before_home_ns));
+  if (region.runs_come_home < region.shared.runs) {
+    text += fmt::format(" ({} of {} shared runs)", region.runs_come_home, region.shared.runs);
+  }
+  return text;
+}
+
 std::string when_elsewhere(const RegionStatistics& region) {
   std::string text = fmt::format("on node {} only{}: {} a run", region.elsewhere_node.value_or(0),
                                  region.gathered ? ", with other regions" : "",
@@ -146,6 +157,7 @@ std::string when_decided(const RegionStatistics& region) {
                          shares_text(region), duration_text(region.shared.mean_ns()),
                          duration_text(region.predicted_alone_ns));
     case Phase::kAlone:
+      if (region.runs_come_home > 0 && region.alone.runs == 0) return when_come_home(region);
       return when_alone(region);
     case Phase::kElsewhere:
       return when_elsewhere(region);

@@ -96,6 +96,23 @@ TEST(SharingReason, ElsewhereHoldsItAgainstNodeZeroAndSharing) {
             "misses are few; 0.5 cache misses in 1000 instructions");
 }
 
+TEST(SharingReason, BroughtHomeOnTheWayUntilItHasRunAlone) {
+  RegionStatistics region = region_alone();
+  region.shared = {1, 4 * kSecond, 0, 0};
+  region.alone = {};
+  region.runs_come_home = 1;
+  region.lost_before_home_ns = 261 * kMillisecond;
+  region.runs = 1;
+  EXPECT_EQ(sharing_reason(region),
+            "brought home to node 0 on the way, as sharing had cost 261.0 ms by then");
+  region.runs = region.shared.runs = 2;
+  EXPECT_EQ(sharing_reason(region),
+            "brought home to node 0 on the way, as sharing had cost 261.0 ms by then (1 of 2 "
+            "shared runs)");
+  region.alone.runs = 1;
+  EXPECT_EQ(sharing_reason(region).substr(0, 28), "on node 0 only: sharing woul");
+}
+
 TEST(SharingReason, AloneAfterATrialSaysWhatWasMeasured) {
   RegionStatistics region = region_alone();
   region.tried_alone = true;

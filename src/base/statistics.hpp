@@ -156,6 +156,10 @@ struct RegionStatistics {
   RegionOutcome elsewhere;        // on one other node: the same
   std::optional<std::uint32_t> elsewhere_node;  // which, the last time
   bool gathered = false;          // elsewhere together with other regions, as decided for all
+  // Of `shared`: its threads were brought to the origin on the way; and what the last such run had
+  // lost.
+  std::uint64_t runs_come_home = 0;
+  Nanos lost_before_home_ns = 0;
   // Last-level cache misses of 1000 instructions, of all nodes that counted; none: none did.
   std::optional<double> misses_per_kilo;
 

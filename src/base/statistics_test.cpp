@@ -41,6 +41,8 @@ JobStatistics sample() {
   region.elsewhere = {3, 7000, 0, 0};
   region.elsewhere_node = 1;
   region.gathered = true;
+  region.runs_come_home = 1;
+  region.lost_before_home_ns = 300;
   region.misses_per_kilo = 2.5;
   LoopStatistics loop;
   loop.site = "a.c:13 main";
@@ -96,6 +98,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":3,\"elapsed_ns\":7000,\"settled_runs\":0,"
             "\"settled_ns\":0},\"elsewhere_node\":1,\"gathered\":true,"
+            "\"runs_come_home\":1,\"lost_before_home_ns\":300,"
             "\"cache_misses_per_1000_instructions\":2.5,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
             "\"schedule\":\"hetprobe-i\",\"form\":\"pool\",\"chunk\":4,\"runs\":2,"
@@ -116,6 +119,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere_node\":null,\"gathered\":false,"
+            "\"runs_come_home\":0,\"lost_before_home_ns\":0,"
             "\"cache_misses_per_1000_instructions\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");
 }

@@ -18,6 +18,7 @@
 
 #include "base/base.hpp"
 #include "loops/loops.hpp"
+#include "omp/launch/thread_state.hpp"
 #include "omp/region/region.hpp"
 
 namespace amasia::omp {
@@ -60,6 +61,12 @@ struct alignas(64) ThreadFrame {
   Team* team = nullptr;
   std::uint32_t local_id = 0;   // in the node team
   std::uint32_t global_id = 0;  // in the team: the node's offset + local_id
+  // Who it was when the region began: by that it gets its part of static loops, to the end.
+  std::uint32_t first_rank = 0;
+  std::uint32_t first_local_id = 0;
+  // To the next runtime its thread is in no active region: it is its node's only one, or a guest.
+  bool serial_below = false;
+  bool is_guest = false;  // homecoming.hpp
   // How many of each work-sharing construct this thread has met in the region. All threads of a
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;
@@ -83,6 +90,7 @@ struct alignas(64) ThreadFrame {
   // of which `waits` are open. The rest, known at its end, is `active`; so is the CPU time, where
   // it is measured, without what was used in waits.
   Nanos active = 0;
+  Nanos stall_before = 0;  // what its thread had waited for pages when it began
   Nanos waited = 0;
   std::uint32_t waits = 0;
   Nanos wait_began = 0;
@@ -91,6 +99,8 @@ struct alignas(64) ThreadFrame {
   Nanos cpu = 0;
   // Of a node's leader, while the region is probed and where there are counters; else nullptr.
   LeaderCounters* counters = nullptr;
+  // Of locks that it has taken in the region and not released.
+  std::int32_t locks_held = 0;
   // How often it asked for its number and for the team's size.
   std::uint32_t asked_number = 0;
   std::uint32_t asked_size = 0;
@@ -100,6 +110,10 @@ struct alignas(64) ThreadFrame {
   // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
   std::byte* stack_low = nullptr;
   std::byte* stack_top = nullptr;
+  // The call of the outlined function, on that stack; and for a thread that goes home (homecoming):
+  // how it leaves the stack, and where another one goes on.
+  EntryFrame* entry = nullptr;
+  ThreadState home, departure;
 };
 
 struct ThreadContext {

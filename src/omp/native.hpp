@@ -33,8 +33,9 @@ void on_native_stack(Function&& function) {
 }
 
 // Calls `function()` on the managed stack that ends at `top`, and notes where the native one was.
+// The call may also be ended from the native stack, by restoring `home`.
 template <typename Function>
-void on_managed_stack(std::byte* top, Function&& function) {
+void on_managed_stack(std::byte* top, Function&& function, ThreadState* home = nullptr) {
   using Plain = std::remove_reference_t<Function>;
   void* const native = thread_context.native_stack;
   // Below the stack pointer the native stack is free while the thread is on the other one; the
@@ -42,9 +43,13 @@ void on_managed_stack(std::byte* top, Function&& function) {
   std::byte* stack_pointer;
   asm volatile("movq %%rsp, %0" : "=r"(stack_pointer));
   thread_context.native_stack = stack_pointer - 512;
-  call_on_stack(
-      top, [](void* it) { (*static_cast<Plain*>(it))(); },
-      const_cast<void*>(static_cast<const void*>(&function)));
+  const auto call = [](void* it) { (*static_cast<Plain*>(it))(); };
+  void* const it = const_cast<void*>(static_cast<const void*>(&function));
+  if (home == nullptr) {
+    call_on_stack(top, call, it);
+  } else {
+    amasia_switch(top, call, it, home);
+  }
   thread_context.native_stack = native;
 }
 

@@ -68,6 +68,12 @@ void Node::on_message(const fabric::Incoming& message) {
     case kJoinedMessage:
       good = self() == base::kOrigin && mailbox_.put_joined(message.from, message.body);
       break;
+    case kWorkMessage:
+      good = self() == base::kOrigin && mailbox_.put_work(message.from, message.body);
+      break;
+    case kTravellersMessage:
+      good = self() == base::kOrigin && mailbox_.put_travellers(message.from, message.body);
+      break;
     case kSignalMessage:
       good = mailbox_.put_signal(message.body);
       break;

@@ -220,6 +220,12 @@ class Node final : public fabric::Handler {
   // The message of `rank`, once it has come; valid until the sender is let go.
   std::span<const std::byte> await_reduction(const Team& team, std::uint32_t rank,
                                              std::uint32_t number);
+  // Origin: asks for it (Mailbox), and once all have told: how long its team would have computed
+  // for what the others' have, ns.
+  void expect_work() { mailbox_.expect_work(); }
+  std::optional<double> work_of_others(const Team& team) const;
+  // Once the others' threads are on their way home, or have left theirs.
+  std::vector<Traveller> await_travellers(const Team& team);
   // To the origin. `tail` is what follows the head.
   void give_reduction(const ReductionHead& head, std::span<const std::byte> tail);
   void await_consumed(std::uint32_t region, std::uint32_t number);

@@ -38,6 +38,12 @@ constexpr std::uintptr_t kStaticBlockLimit = 1 << 20;
 
 }  // namespace
 
+Status Services::start_thread(pthread_t& thread, void* (*function)(void*), void* argument) {
+  const int reason = pthread_create(&thread, nullptr, function, argument);
+  if (reason != 0) return base::errno_error(reason, "the system has no thread to give");
+  return base::ok();
+}
+
 void* Services::allocate_shared(Bytes size) {
   const Bytes whole = base::round_up(size, kSharedAlignment);
   void* const block = std::aligned_alloc(kSharedAlignment, whole);

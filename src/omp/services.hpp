@@ -4,6 +4,8 @@
 // all nodes share one memory.
 #pragma once
 
+#include <pthread.h>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -62,6 +64,14 @@ class Services {
     (void)code;
     return true;
   }
+
+  // Whether a thread of a region may go on as another one, which may be another node's: nothing of
+  // the program, nor of the next runtime, is its own. The same on all nodes.
+  virtual bool can_move_threads() const { return false; }
+  // Where the program's threads may run on this node, whatever the next runtime binds them to.
+  virtual std::span<const int> cores() const { return {}; }
+  // Starts a thread that executes the program, on any of these. Native stack.
+  virtual Status start_thread(pthread_t& thread, void* (*function)(void*), void* argument);
 
   // On another node than the origin, before its part of a region begins, on its main thread.
   virtual void enter_region() {}

@@ -78,10 +78,16 @@ def processes(needle):
     return found
 
 
-def nodes_of(mark):
+def nodes_of(mark, program=PROGRAM):
     """Process ids of running test programs that carry the mark."""
     return [p for p in processes(mark)
-            if os.readlink(f"/proc/{p}/exe").endswith("launch_test_program")]
+            if os.readlink(f"/proc/{p}/exe").endswith(pathlib.Path(program).name)]
+
+
+def started_at(process):
+    """To sort by: nodes are started in the order of their numbers."""
+    stat = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(stat[19]), process
 
 
 def wait_until(condition, what):

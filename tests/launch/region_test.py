@@ -2,13 +2,13 @@
 """What is said of nodes of the real runtime that die or stop in a region."""
 
 import os
-import pathlib
 import re
 import signal
 import subprocess
 import time
 
-from launcher import AMASIA, BUILD, LaunchTest, finish, main, processes, start, wait_until
+from launcher import (AMASIA, BUILD, LaunchTest, finish, main, nodes_of, start,
+                      started_at, wait_until)
 
 PROGRAM = str(BUILD / "bin" / "launch_test_region")
 REGION = r"in region \S+[^,;\n]*"
@@ -25,7 +25,7 @@ class Regions(LaunchTest):
                         env=self.env(AMASIA_LIBRARY=None))
         self.addCleanup(process.kill)
         self.assertEqual(process.stdout.readline(), "in a region\n")
-        found = [p for p in processes(self.mark) if os.readlink(f"/proc/{p}/exe") == PROGRAM]
+        found = nodes_of(self.mark, PROGRAM)
         self.assertEqual(len(found), nodes)
         return process, began, sorted(found, key=started_at)
 
@@ -146,11 +146,6 @@ class Regions(LaunchTest):
         origin, other = self.watched("lock")
         self.assertRegex(origin, rf"^{REGION}, waiting for the lock .* at 0x[0-9a-f]+$")
         self.assertRegex(other, rf"^{REGION}$")
-
-
-def started_at(process):
-    stat = pathlib.Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(stat[19]), process
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// void amasia_call_outlined(void* function, int* gtid, int* bound_id, int64_t count, void** words)
+// void amasia_call_outlined(void* function, int* gtid, int* bound_id, int64_t count, void** words,
+//                           EntryFrame** entry)
 // calls function(gtid, bound_id, words[0], …): a call with any number of arguments cannot be
 // written in C++. The first two and four words go in registers, the rest on the stack.
 #if !defined(__x86_64__)
@@ -19,6 +20,10 @@ amasia_call_outlined:
         .cfi_offset %rbp, -16
         movq    %rsp, %rbp
         .cfi_def_cfa_register %rbp
+        testq   %r9, %r9
+        jz      .Lnot_noted
+        movq    %rbp, (%r9)             // as thread_state.hpp has it
+.Lnot_noted:
         movq    %rdi, %r11              // function
         movq    %r8, %r10               // words
         movq    %rcx, %rax              // count

@@ -36,20 +36,20 @@ class GompRuntime final : public OpenMpRuntime {
       std::memcpy(&combined, extra.data(), sizeof combined);
       enter_combined(frame, combined);
     }
-    reinterpret_cast<Outline>(outlined.function)(outlined.words[0]);
+    amasia_enter(outlined.function, outlined.words[0], nullptr, &frame.entry);
   }
 
   // libgomp has no barrier in two halves: two whole ones stand for them. Tasks are complete after
   // the first, and nobody creates any before the second. A thread that is its node's only one has
   // just its own tasks to complete; libgomp's barrier would wake nobody by a system call.
   bool gather(ThreadFrame& frame) override {
-    if (frame.team->local_size() > 1 || std::exchange(frame.may_have_tasks, false)) real_barrier();
+    if (frame.team->forked() > 1 || std::exchange(frame.may_have_tasks, false)) real_barrier();
     if (frame.local_id == 0) return true;
     real_barrier();
     return false;
   }
   void release(ThreadFrame& frame) override {
-    if (frame.team->local_size() > 1) real_barrier();
+    if (frame.team->forked() > 1) real_barrier();
   }
 
  private:

@@ -32,7 +32,7 @@ AMASIA_ENTRY void GOMP_barrier() {
   static constinit Real<void()> real{"GOMP_barrier"};
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real();
-  frame->team->barrier(*frame);
+  frame->team->barrier_of_program(*frame, __builtin_return_address(0));
 }
 
 AMASIA_ENTRY bool GOMP_barrier_cancel() {

@@ -53,9 +53,11 @@ enum Schedule : std::int32_t {
 };
 inline constexpr std::int32_t kModifiers = kMonotonic | kNonmonotonic;
 
-// Calls `function(gtid, bound_id, words...)`. On the stack that the caller is on.
+// Calls `function(gtid, bound_id, words...)`. On the stack that the caller is on. Unless `entry` is
+// nullptr, *entry is the call's frame until it returns.
 extern "C" void amasia_call_outlined(void* function, std::int32_t* gtid, std::int32_t* bound_id,
-                                     std::int64_t word_count, void* const* words);
+                                     std::int64_t word_count, void* const* words,
+                                     EntryFrame** entry = nullptr);
 
 // The process's kmpc runtime for Node::set_runtime.
 LocalRuntime& local_runtime();

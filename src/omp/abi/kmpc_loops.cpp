@@ -179,8 +179,8 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
     default:
       if (place != nullptr && (place->flags & kOfSections) != 0) {
         return block_share(space,
-                           loops::unweighted_block(space.count, frame->team->powers(),
-                                                   frame->team->rank(), frame->local_id),
+                           loops::unweighted_block(space.count, frame->team->first_powers(),
+                                                   frame->first_rank, frame->first_local_id),
                            last, lower, upper, stride);
       }
       return block_share(space, frame->team->static_share(*frame, space), last, lower, upper,

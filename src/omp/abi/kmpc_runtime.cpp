@@ -38,9 +38,11 @@ class KmpcRuntime final : public OpenMpRuntime {
   }
 
   void invoke(ThreadFrame& frame, const Outlined& outlined) override {
-    amasia_call_outlined(outlined.function, static_cast<std::int32_t*>(frame.abi[0]),
-                         static_cast<std::int32_t*>(frame.abi[1]),
-                         static_cast<std::int64_t>(outlined.words.size()), outlined.words.data());
+    // Where the function finds them wherever it goes on.
+    std::int32_t gtid = gtid_of(frame), bound_id = *static_cast<std::int32_t*>(frame.abi[1]);
+    amasia_call_outlined(outlined.function, &gtid, &bound_id,
+                         static_cast<std::int64_t>(outlined.words.size()), outlined.words.data(),
+                         &frame.entry);
   }
 
   bool gather(ThreadFrame& frame) override { return real_gather(nullptr, gtid_of(frame)) != 0; }

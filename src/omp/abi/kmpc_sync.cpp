@@ -5,6 +5,7 @@
 #include "omp/abi/kmpc.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/work_sharing/turns.hpp"
+#include "os/os.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {
@@ -51,7 +52,7 @@ constinit Real<void(Place, Gtid)> real_end_sections{"__kmpc_end_sections"};
 AMASIA_ENTRY void __kmpc_barrier(Place place, Gtid gtid) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_barrier(place, gtid);
-  frame->team->barrier(*frame);
+  frame->team->barrier_of_program(*frame, __builtin_return_address(0));
 }
 
 // Split barriers: the whole team gathers; the master's other half releases it.
@@ -226,8 +227,13 @@ AMASIA_ENTRY void __kmpc_end_ordered(Place place, Gtid gtid) {
   frame->team->node().turns()->leave(*frame);
 }
 
-// A fence is a fence on every node; the memory below is sequentially consistent.
-AMASIA_ENTRY void __kmpc_flush(Place) { std::atomic_thread_fence(std::memory_order_seq_cst); }
+// A fence is a fence on every node; the memory below is sequentially consistent. Who looks for what
+// another thread will write flushes before each look, and that one may be here on the same core.
+AMASIA_ENTRY void __kmpc_flush(Place) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const ThreadFrame* const frame = current_frame();
+  if (frame != nullptr && frame->team->has_guests()) os::yield_core();
+}
 
 AMASIA_ENTRY std::int32_t __kmpc_in_parallel(Place place) {
   return current_frame() != nullptr ? 1 : real_in_parallel(place);

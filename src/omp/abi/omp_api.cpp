@@ -121,7 +121,7 @@ std::int32_t in_parallel() { return outer_frame() != nullptr ? 1 : real_in_paral
 std::int32_t active_level() {
   if (current_frame() != nullptr) return 1;
   const ThreadFrame* const outer = outer_frame();
-  const std::int32_t missed = outer != nullptr && outer->team->local_size() == 1 ? 1 : 0;
+  const std::int32_t missed = outer != nullptr && outer->serial_below ? 1 : 0;
   return real_active_level() + missed;
 }
 

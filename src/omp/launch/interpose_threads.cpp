@@ -73,8 +73,22 @@ void wait_for_program_threads() noexcept {
   }
 }
 
-Status run_on_program_thread(void (*function)(void*), void* argument) noexcept {
+Status start_program_thread(pthread_t& thread, void* (*function)(void*), void* argument,
+                            std::span<const int> cores) noexcept {
   static constinit Real<Create> real{"pthread_create"};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) CPU_SET(static_cast<unsigned>(core), &set);
+  if (!cores.empty()) pthread_attr_setaffinity_np(&attributes, sizeof set, &set);
+  const int reason = real(&thread, &attributes, function, argument);
+  pthread_attr_destroy(&attributes);
+  if (reason != 0) return base::errno_error(reason, "the system has no thread to give");
+  return base::ok();
+}
+
+Status run_on_program_thread(void (*function)(void*), void* argument) noexcept {
   struct Call {
     void (*function)(void*);
     void* argument;
@@ -84,8 +98,7 @@ Status run_on_program_thread(void (*function)(void*), void* argument) noexcept {
     static_cast<Call*>(given)->function(static_cast<Call*>(given)->argument);
     return nullptr;
   };
-  const int reason = real(&thread, nullptr, routine, &call);
-  if (reason != 0) return base::errno_error(reason, "cannot start the thread that serves regions");
+  if (Status started = start_program_thread(thread, routine, &call); !started.ok()) return started;
   pthread_join(thread, nullptr);
   return base::ok();
 }

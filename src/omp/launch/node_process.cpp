@@ -19,8 +19,8 @@
 #include "omp/abi/runtimes.hpp"
 #include "omp/launch/image.hpp"
 #include "omp/launch/main_stack.hpp"
+#include "omp/launch/movable_threads.hpp"
 #include "omp/launch/program_thread_locals.hpp"
-#include "omp/launch/threads.hpp"
 #include "omp/real.hpp"
 #include "omp/region/region_statistics.hpp"
 #include "omp/region/thread_number.hpp"
@@ -79,6 +79,7 @@ NodeProcess::NodeProcess(Process& owner)
     : process_(owner),
       origin_(owner.space.self() == base::kOrigin),
       thread_locals_(thread_locals_of(owner.objects)),
+      threads_may_move_(may_move_threads(owner.objects)),
       team_stacks_(pointer(plan_stacks(owner.space.stacks(owner.space.self())).teams.begin),
                    plan_stacks(owner.space.stacks(owner.space.self())).teams.size(),
                    managed_stack_size(true)) {}

@@ -18,9 +18,11 @@
 #include "omp/launch/output.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
+#include "omp/launch/threads.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/node.hpp"
 #include "omp/services.hpp"
+#include "os/os.hpp"
 #include "omp/work_sharing/doacross.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
@@ -95,6 +97,13 @@ class NodeProcess final : public Services,
   bool has_thread_locals() const override;
   ThreadLocals::Kind kind_of_thread_locals() const override;
   std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
+  bool can_move_threads() const override {
+    return threads_may_move_ && kind_of_thread_locals() == ThreadLocals::Kind::kNone;
+  }
+  std::span<const int> cores() const override { return cores_; }
+  Status start_thread(pthread_t& thread, void* (*function)(void*), void* argument) override {
+    return start_program_thread(thread, function, argument, cores_);
+  }
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override { adopt_locale(); }
   bool flush_output() override;
@@ -146,6 +155,8 @@ class NodeProcess final : public Services,
   Process& process_;
   const bool origin_;
   const ThreadLocals thread_locals_;
+  const bool threads_may_move_;
+  const std::vector<int> cores_ = os::allowed_cores();  // before the next runtime binds a thread
   StackPool team_stacks_;
   std::unique_ptr<fabric::Bootstrap> bootstrap_;
   std::unique_ptr<fabric::Fabric> fabric_;

@@ -2,6 +2,10 @@
 // The threads of this process: which are the program's, and how it leaves without ceremony.
 #pragma once
 
+#include <pthread.h>
+
+#include <span>
+
 #include "base/base.hpp"
 
 namespace amasia::omp {
@@ -11,8 +15,12 @@ void wait_for_program_threads() noexcept;
 
 // The _exit of the kernel: no handler of ours is asked.
 [[noreturn]] void real_exit_now(int status) noexcept;
-// Runs `function(argument)` on a new thread that counts as one of the program's, as far as its
-// stack and its allocations go, and waits for its end. Fails if the system has no thread to give.
+// Starts `function(argument)` on a new thread that counts as one of the program's, as far as its
+// stack and its allocations go; to be joined. `cores`: where it may run; none: where the caller
+// may. Fails if the system has no thread to give.
+[[nodiscard]] Status start_program_thread(pthread_t& thread, void* (*function)(void*),
+                                          void* argument, std::span<const int> cores = {}) noexcept;
+// The same, and waits for its end.
 [[nodiscard]] Status run_on_program_thread(void (*function)(void*), void* argument) noexcept;
 
 }  // namespace amasia::omp

@@ -372,21 +372,42 @@ std::uint32_t LockService::on_native(LockKey key, Arguments... arguments) {
   return result;
 }
 
-void LockService::acquire(LockKey key) { on_native<&LockService::do_acquire>(key); }
+namespace {
+// Who has locks stays where it is (ThreadFrame::locks_held).
+void count_held(std::int32_t change) {
+  if (ThreadFrame* const frame = current_frame(); frame != nullptr) frame->locks_held += change;
+}
+}  // namespace
 
-bool LockService::try_acquire(LockKey key) { return on_native<&LockService::do_try>(key) != 0; }
+void LockService::acquire(LockKey key) {
+  on_native<&LockService::do_acquire>(key);
+  count_held(1);
+}
 
-void LockService::release(LockKey key) { on_native<&LockService::do_release>(key); }
+bool LockService::try_acquire(LockKey key) {
+  const bool taken = on_native<&LockService::do_try>(key) != 0;
+  if (taken) count_held(1);
+  return taken;
+}
+
+void LockService::release(LockKey key) {
+  count_held(-1);
+  on_native<&LockService::do_release>(key);
+}
 
 std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
+  count_held(1);
   return on_native<&LockService::do_acquire_nested>(key, region);
 }
 
 std::uint32_t LockService::try_acquire_nested(LockKey key, std::uint32_t region) {
-  return on_native<&LockService::do_try_nested>(key, region);
+  const std::uint32_t depth = on_native<&LockService::do_try_nested>(key, region);
+  if (depth != 0) count_held(1);
+  return depth;
 }
 
 std::uint32_t LockService::release_nested(LockKey key) {
+  count_held(-1);
   return on_native<&LockService::do_release_nested>(key);
 }
 

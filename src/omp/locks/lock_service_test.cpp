@@ -7,6 +7,7 @@
 #include <random>
 #include <thread>
 
+#include "omp/frame.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -116,6 +117,27 @@ TEST(LockService, NestLocksBelongToTheirThread) {
     }
   });
   EXPECT_EQ(count, 800u);
+}
+
+// By which it is known who may go on as another thread.
+TEST(LockService, ThreadsKnowHowManyTheyHold) {
+  Job job(2);
+  LockService& locks = job.on(1);
+  ThreadFrame frame;
+  thread_context.frame = &frame;
+  locks.acquire(5);
+  EXPECT_TRUE(locks.try_acquire(6));
+  EXPECT_FALSE(locks.try_acquire(6));
+  EXPECT_EQ(frame.locks_held, 2);
+  locks.acquire_nested(9, 1);
+  locks.acquire_nested(9, 1);
+  EXPECT_EQ(locks.try_acquire_nested(9, 1), 3u);
+  EXPECT_EQ(frame.locks_held, 5);
+  locks.release(5);
+  locks.release(6);
+  for (int i = 0; i < 3; ++i) locks.release_nested(9);
+  EXPECT_EQ(frame.locks_held, 0);
+  thread_context.frame = nullptr;
 }
 
 TEST(LockService, ForgottenLocksLeaveNothing) {

@@ -44,6 +44,27 @@ bool Mailbox::put_joined(NodeId from, std::span<const std::byte> body) {
   return true;
 }
 
+bool Mailbox::put_travellers(NodeId from, std::span<const std::byte> body) {
+  TravellersHead head;
+  if (!read_head(body, head) || head.count == 0) return false;
+  if (body.size() != sizeof head + head.count * sizeof(Traveller)) return false;
+  if (head.region != join_region_.load(std::memory_order_acquire)) return false;
+  std::vector<Traveller>& travellers = travellers_of_[from.value];
+  travellers.resize(head.count);
+  std::memcpy(travellers.data(), body.data() + sizeof head, body.size() - sizeof head);
+  come_home_.fetch_add(1, std::memory_order_release);  // partner: nodes_come_home
+  return true;
+}
+
+bool Mailbox::put_work(NodeId from, std::span<const std::byte> body) {
+  WorkBody work;
+  if (body.size() != sizeof work || !read_head(body, work)) return false;
+  if (work.region != join_region_.load(std::memory_order_acquire)) return false;
+  work_of_[from.value] = work.computed;
+  worked_.fetch_add(1, std::memory_order_release);  // partner: nodes_that_told_work
+  return true;
+}
+
 bool Mailbox::put_signal(std::span<const std::byte> body) {
   SignalBody signal;
   if (body.size() != sizeof signal || !read_head(body, signal)) return false;
@@ -129,6 +150,7 @@ bool Mailbox::has_consumed(std::uint32_t region, std::uint32_t number) const {
 
 void Mailbox::expect_joins(std::uint32_t region) {
   joined_.store(0, std::memory_order_relaxed);
+  come_home_.store(0, std::memory_order_relaxed);
   join_region_.store(region, std::memory_order_release);  // partner: put_joined
 }
 

@@ -10,6 +10,8 @@
 //  M3 region: the origin sends the next one after this node has joined.
 //  M4 values: between regions only; the origin takes what it has asked for before it asks again,
 //     and a node what has come for a region before that begins.
+//  M5 work: once for each question, which the origin asks after all have answered the last one.
+//  M6 travellers: once a region, from a node that then joins it; the origin has read them before.
 #pragma once
 
 #include <array>
@@ -40,6 +42,8 @@ class Mailbox {
   bool put_consumed(std::span<const std::byte> body);
   bool put_ask(std::span<const std::byte> body);
   bool put_values(std::span<const std::byte> body);
+  bool put_work(NodeId from, std::span<const std::byte> body);
+  bool put_travellers(NodeId from, std::span<const std::byte> body);
   // Whether its parts are as long as its head says.
   static bool is_well_formed_reduction(std::span<const std::byte> body);
   void put_serve_end() { serve_end_.store(true, std::memory_order_release); }
@@ -74,6 +78,16 @@ class Mailbox {
   std::uint32_t joined() const { return joined_.load(std::memory_order_acquire); }
   // Of a node that has been counted.
   const JoinedBody& joined_of(NodeId node) const { return joined_of_[node.value]; }
+  // Origin, before it asks the others what they have done in this region; how many have told since;
+  // and what one of them has: how long it has computed.
+  void expect_work() { worked_.store(0, std::memory_order_relaxed); }
+  std::uint32_t nodes_that_told_work() const { return worked_.load(std::memory_order_acquire); }
+  Nanos work_of(NodeId node) const { return work_of_[node.value]; }
+  // Origin: how many nodes' threads have come home in this region, and those of one of them.
+  std::uint32_t nodes_come_home() const { return come_home_.load(std::memory_order_acquire); }
+  std::span<const Traveller> travellers_of(NodeId node) const {
+    return travellers_of_[node.value];
+  }
 
  private:
   struct Signal {
@@ -99,6 +113,11 @@ class Mailbox {
   std::atomic<std::uint32_t> joined_{0};
   // Written by the handler before joined_, read when all have come.
   std::array<JoinedBody, base::kMaxNodes> joined_of_{};
+  std::atomic<std::uint32_t> worked_{0};
+  std::array<Nanos, base::kMaxNodes> work_of_{};  // the same before worked_
+  std::atomic<std::uint32_t> come_home_{0};
+  // The same before come_home_.
+  std::array<std::vector<Traveller>, base::kMaxNodes> travellers_of_;
 };
 
 }  // namespace amasia::omp

@@ -102,6 +102,37 @@ TEST(Mailbox, CountsTheJoinsOfTheRegionThatIsAwaited) {
   EXPECT_EQ(mailbox.joined(), 0u);
 }
 
+TEST(Mailbox, KeepsWhatNodesHaveComputedSinceTheyWereAsked) {
+  Mailbox mailbox;
+  mailbox.expect_joins(9);
+  EXPECT_FALSE(mailbox.put_work(NodeId{1}, message(WorkBody{8, 0, 70}, 0))) << "another region's";
+  EXPECT_FALSE(mailbox.put_work(NodeId{1}, message(WorkBody{9, 0, 70}, 1)));
+  mailbox.expect_work();
+  EXPECT_TRUE(mailbox.put_work(NodeId{1}, message(WorkBody{9, 0, 70}, 0)));
+  EXPECT_TRUE(mailbox.put_work(NodeId{2}, message(WorkBody{9, 0, 90}, 0)));
+  EXPECT_EQ(mailbox.nodes_that_told_work(), 2u);
+  EXPECT_EQ(mailbox.work_of(NodeId{2}), 90);
+  mailbox.expect_work();
+  EXPECT_EQ(mailbox.nodes_that_told_work(), 0u);
+}
+
+TEST(Mailbox, TakesTravellersOfTheRegionThatIsAwaited) {
+  Mailbox mailbox;
+  mailbox.expect_joins(9);
+  EXPECT_FALSE(mailbox.put_travellers(NodeId{1}, message(TravellersHead{8, 1}, sizeof(Traveller))));
+  EXPECT_FALSE(mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 0}, 0)));
+  EXPECT_FALSE(mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 2}, sizeof(Traveller))));
+  EXPECT_FALSE(
+      mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 0xffffffff}, sizeof(Traveller))));
+  EXPECT_EQ(mailbox.nodes_come_home(), 0u);
+  EXPECT_TRUE(
+      mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 3}, 3 * sizeof(Traveller))));
+  EXPECT_EQ(mailbox.nodes_come_home(), 1u);
+  EXPECT_EQ(mailbox.travellers_of(NodeId{1}).size(), 3u);
+  mailbox.expect_joins(10);
+  EXPECT_EQ(mailbox.nodes_come_home(), 0u);
+}
+
 TEST(Mailbox, TakesOneAskAtATime) {
   Mailbox mailbox;
   const AskValuesHead head{2, 0};

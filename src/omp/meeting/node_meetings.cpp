@@ -74,6 +74,32 @@ Word Node::meet_by_messages(const Team& team, std::uint32_t generation, Word wor
   return step.word;
 }
 
+std::optional<double> Node::work_of_others(const Team& team) const {
+  const std::span<const NodeShare> shares = team.shares();
+  if (mailbox_.nodes_that_told_work() != shares.size() - 1) return std::nullopt;
+  const auto cores = [this](const NodeShare& share) {
+    return share.threads * settings_.core_speeds[share.node.value];
+  };
+  double all = 0;
+  for (const NodeShare& share : shares.subspan(1)) {
+    all += static_cast<double>(mailbox_.work_of(share.node)) * cores(share);
+  }
+  return all / cores(shares.front());
+}
+
+std::vector<Traveller> Node::await_travellers(const Team& team) {
+  const std::span<const NodeShare> others = team.shares().subspan(1);
+  wait_until([&] { return mailbox_.nodes_come_home() == others.size(); },
+             settings_.spin_in_region, "threads that come home from other nodes");
+  std::vector<Traveller> travellers;
+  for (const NodeShare& share : others) {
+    const std::span<const Traveller> own = mailbox_.travellers_of(share.node);
+    AMASIA_CHECK(own.size() == share.threads, "all threads of a node come home together");
+    travellers.insert(travellers.end(), own.begin(), own.end());
+  }
+  return travellers;
+}
+
 void Node::give_reduction(const ReductionHead& head, std::span<const std::byte> tail) {
   const std::size_t size = sizeof head + tail.size();
   if (!is_on_board(base::kOrigin) || size > MeetingBoard::kPayloadSize) {

@@ -7,6 +7,7 @@
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
+#include "omp/launch/thread_state.hpp"
 #include "omp/local_runtime.hpp"
 #include "omp/region/region.hpp"
 
@@ -24,6 +25,8 @@ inline constexpr fabric::MessageType kTakenMessage = 0x208;      // origin -> pa
 inline constexpr fabric::MessageType kCancelMessage = 0x209;     // participant -> all others
 inline constexpr fabric::MessageType kAskValuesMessage = 0x20a;  // origin -> participant
 inline constexpr fabric::MessageType kValuesMessage = 0x20b;     // either way
+inline constexpr fabric::MessageType kTravellersMessage = 0x20c;  // participant -> origin
+inline constexpr fabric::MessageType kWorkMessage = 0x20d;       // participant -> origin
 
 // Followed by `share_count` WireShare, `word_count` words, `format_size` bytes of the affinity
 // format (0: the program has set none) and `extra_size` bytes.
@@ -42,6 +45,8 @@ struct RegionHead {
   std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
   std::uint8_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
   std::uint8_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
+  // Where a thread that has come home goes on (homecoming.hpp); 0: none will.
+  std::uint64_t goes_on_at;
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);
@@ -58,6 +63,41 @@ struct JoinedBody {
   std::uint32_t given_back;  // which of the region's argument pages
   NodeTotals totals;
 };
+
+// How long the node's leader has computed since the region's begin, ns.
+struct WorkBody {
+  std::uint32_t region;
+  std::uint32_t reserved;
+  Nanos computed;
+};
+
+// Followed by `count` Travellers: all the node's threads.
+struct TravellersHead {
+  std::uint32_t region;
+  std::uint32_t count;
+};
+
+// A thread on its way home: where it goes on, and how far it has come in the region.
+struct Traveller {
+  std::uint32_t global_id;
+  std::uint32_t first_rank;
+  std::uint32_t first_local_id;
+  std::uint32_t asked_number;
+  std::uint32_t asked_size;
+  std::uint32_t reserved;
+  std::uint64_t singles_met;
+  std::uint64_t loops_met;
+  std::uint64_t doacrosses_met;
+  std::uint64_t sections_met;
+  std::uint64_t reductions_met;
+  std::uint64_t stack_low;
+  std::uint64_t stack_top;
+  std::uint64_t entry;
+  std::uint64_t stack_guard;  // what the compiler's checks of the stack expect there
+  ThreadState departure;
+  Icvs icvs;
+};
+static_assert(sizeof(Traveller) % 8 == 0);
 
 struct SignalBody {
   std::uint32_t region;

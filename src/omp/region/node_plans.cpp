@@ -100,7 +100,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     // A node team of one thread is serialized in the next runtime, which would therefore take the
     // nested region for the first active level.
     const ThreadFrame* const outer = outer_frame();
-    if (outer != nullptr && outer->team->local_size() == 1 &&
+    if (outer != nullptr && outer->serial_below &&
         static_cast<std::int64_t>(local.active_level()) + 1 >= local.max_active_levels()) {
       plan.threads = 1;
     }
@@ -181,6 +181,10 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   }
   plan.shares = record.shares;
   plan.counts = record.model->probes();
+  const bool predicts = record.model->rule() == loops::SharingModel::Rule::kPrediction;
+  plan.may_come_home = plan.counts && predicts &&
+                       request.extra.empty() && services_.can_move_threads();
+  plan.may_lose = trial_budget_.left(plan.started - began_);
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
 }
@@ -356,6 +360,13 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   record.note_outcome(elapsed, plan.alone ? Way::kAlone : moved ? Way::kElsewhere : Way::kShared);
   if (plan.alone) {
     record.model->observe_alone(elapsed, stall_since(thread_context.stall_seen));
+  } else if (const std::optional<double> lost = team_.lost_before_home(); lost) {
+    ++record.runs_come_home;
+    record.lost_before_home = static_cast<Nanos>(*lost);
+    record.model->observe_come_home(elapsed, *lost);
+    trial_budget_.note(true, elapsed, static_cast<double>(elapsed) - *lost);
+    last_shared_end_ = plan.started + elapsed;
+    last_shared_ = &record;
   } else {
     Samples& samples = record.samples;
     take_samples(plan.shares, totals, joining, !by_core, samples);

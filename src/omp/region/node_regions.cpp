@@ -46,6 +46,9 @@ class Reader {
   std::span<const std::byte> rest_;
 };
 
+// Where this library is, by one of its addresses: threads that move return into it.
+std::uint64_t own_code() { return reinterpret_cast<std::uint64_t>(&amasia_switch); }
+
 // What follows a region on the origin.
 std::uint64_t place_after(const void* function) {
   return reinterpret_cast<std::uint64_t>(function) << 1;
@@ -88,6 +91,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.counts = plan.counts ? 1 : 0;
   head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.keeps_values = plan.keeps_values ? 1 : 0;
+  head.goes_on_at = plan.may_come_home ? own_code() : 0;
   if (plan.keeps_values) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
   head.arguments = arguments.first;
@@ -120,7 +124,9 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .extra = request.extra,
                .book = plan.record->book.get(),
                .counts = plan.counts,
-               .arguments = arguments});
+               .arguments = arguments,
+               .may_come_home = plan.may_come_home,
+               .allowance = plan.may_lose});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -286,7 +292,9 @@ void Node::serve_region() {
                .keeps_values = head.keeps_values != 0,
                .extra = reader.rest(),
                .counts = head.counts != 0,
-               .arguments = {head.arguments, head.to_give_back}});
+               .arguments = {head.arguments, head.to_give_back},
+               .may_come_home = head.goes_on_at != 0,
+               .can_leave = head.goes_on_at == own_code() && services_.can_move_threads()});
   if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());
   mailbox_.drop_region();

@@ -139,6 +139,8 @@ struct RegionRecord {
     std::uint64_t shared_runs = 0;
   } seen;
   bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
+  std::uint64_t runs_come_home = 0;     // that began shared and ended on the origin
+  Nanos lost_before_home = 0;           // by the last of these
   Samples samples;                      // of the last execution that was shared
   // How many cores each node's power in the model is of, by node.
   std::vector<double> cores;
@@ -178,6 +180,9 @@ struct RegionPlan {
   bool alone = false;  // only the origin has a part in its loops
   bool counts = false;  // leaders read their counters
   bool keeps_values = false;  // its threads enter Node::thread_values()
+  // Its threads may come home (homecoming.hpp), once it has lost this, ns.
+  bool may_come_home = false;
+  double may_lose = 0;
   RegionRecord* record = nullptr;
   Nanos started = 0;
 

@@ -109,6 +109,8 @@ RegionStatistics statistics_of(const RegionRecord& record) {
   region.shared = record.shared;
   region.alone = record.alone;
   region.elsewhere = record.elsewhere;
+  region.runs_come_home = record.runs_come_home;
+  region.lost_before_home_ns = record.lost_before_home;
   if (record.model.has_value()) add_decision(record, region);
   return region;
 }

@@ -45,6 +45,10 @@ struct Epoch {
 // which the meeting joins. Addresses, which words carry otherwise, leave that byte zero.
 inline constexpr std::uint64_t kGoesOn = std::uint64_t{1} << 56;   // a thread is not at the end yet
 inline constexpr std::uint64_t kCancelled = std::uint64_t{2} << 56;  // the region is
+// And at one that a region may be brought home at (homecoming.hpp).
+inline constexpr std::uint64_t kComesHome = std::uint64_t{4} << 56;  // the origin wants that
+inline constexpr std::uint64_t kStays = std::uint64_t{8} << 56;      // a node's threads may not
+inline constexpr std::uint64_t kTell = std::uint64_t{16} << 56;      // what nodes have done
 
 class CancelFlags {
  public:

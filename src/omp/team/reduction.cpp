@@ -48,12 +48,12 @@ bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   deposits_[frame.local_id].list = reduction.list.data();
   // Combining counts as waiting: it is done by leaders only, whatever the shares are.
   const WaitScope waiting(frame);
-  if (!runtime_->gather(frame)) return false;
+  if (!gather_here(frame)) return false;
   // What is added to lies where the other nodes have read the region's arguments, often. While the
   // origin waits for their copies it gets that back.
   enter_part(reinterpret_cast<const void*>(reduction.combine));
   combine_local(reduction);
-  if (nowait) runtime_->release(frame);
+  if (nowait) release_here(frame);
   if (on_origin()) {
     combine_remote(reduction, nowait);
     ++reductions_;
@@ -63,7 +63,7 @@ bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   ++reductions_;
   if (!nowait) {
     meet(std::nullopt);
-    runtime_->release(frame);
+    release_here(frame);
   }
   return false;
 }
@@ -72,7 +72,7 @@ void Team::reduce_end(ThreadFrame& frame, bool nowait) {
   if (nowait) return;
   const WaitScope waiting(frame);
   meet(std::nullopt);
-  runtime_->release(frame);
+  release_here(frame);
 }
 
 void Team::combine_local(const Reduction& reduction) {

@@ -67,6 +67,13 @@ void Team::begin(const Begin& begin) {
                                          return power.total() > 0;
                                        }) == 1;
   size_ = shares_.back().offset + shares_.back().threads;
+  forked_ = local_size();
+  first_powers_ = powers_;
+  may_come_home_ = begin.may_come_home;
+  can_leave_ = begin.can_leave;
+  guests_.reset();
+  homeward_ = {};
+  if (may_come_home_ && on_origin()) homeward_ = loops::Homeward(begin.allowance);
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};
   place_ = shares_[rank_].speed > 0 ? place_of(outlined_.function, shares_) : 0;
@@ -86,6 +93,8 @@ void Team::begin(const Begin& begin) {
   meetings_ = 0;
   reductions_ = 0;
   deposits_.assign(local_size(), Deposit{});
+  travellers_.resize(may_come_home_ ? forked_ : 0);
+  departed_.store(0, std::memory_order_relaxed);
   if (faulted_.size() < local_size()) faulted_.resize(local_size(), 1);
   region_.store(begin.region, std::memory_order_release);  // partner: region()
   while (frames_.size() < local_size()) {
@@ -106,7 +115,17 @@ std::uint32_t Team::give_arguments_back() {
 
 void Team::run() {
   Body body(*this);
-  runtime_->fork(location_, local_size(), proc_bind_, body);
+  runtime_->fork(location_, forked_, proc_bind_, body);
+  if (guests_ != nullptr) guests_->await_end();
+}
+
+void Team::enlist(ThreadFrame& frame, std::uint32_t local_id) {
+  frame.team = this;
+  frame.local_id = local_id;
+  frame.global_id = local_offset() + local_id;
+  frame.first_rank = rank_;
+  frame.first_local_id = local_id;
+  frame.serial_below = forked_ == 1;
 }
 
 void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1) {
@@ -120,9 +139,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   ThreadFrame& frame = *frames_[local_id];
   const ManagedStack stack = stacks_[local_id];
   frame = ThreadFrame{};
-  frame.team = this;
-  frame.local_id = local_id;
-  frame.global_id = local_offset() + local_id;
+  enlist(frame, local_id);
   frame.abi = {abi0, abi1};
   frame.book = frame.global_id == 0 ? book_ : nullptr;
   frame.stack_low = stack.bottom;
@@ -136,22 +153,27 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   if (shows_affinity_) runtime_->show_affinity();
   if (keeps_values_) node_.thread_values().enter(frame.global_id);
   const ThreadCounters before = node_.services().thread_counters();
+  frame.stall_before = before.stall_ns;
   frame.measures_cpu = counts_ || cpu_is_limited_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
   if (mend_dynamic_) runtime_->set_dynamic(true);
-  on_managed_stack(stack.top, [this, &frame] {
-    runtime_->invoke(frame, outlined_);
-    // Tasks that are still to run do so here, on a stack that other nodes can reach, and not in
-    // the runtime's own join barrier.
-    const WaitScope waiting(frame);
-    if (can_be_cancelled_) {
-      leave_together(frame);
-    } else if (runtime_->gather(frame)) {
-      runtime_->release(frame);
-    }
-  });
+  // Returns from home, too: where the thread's part ends on another node.
+  on_managed_stack(
+      stack.top,
+      [this, &frame] {
+        runtime_->invoke(frame, outlined_);
+        // Tasks that are still to run do so here, on a stack that other nodes can reach, and not in
+        // the runtime's own join barrier.
+        const WaitScope waiting(frame);
+        if (can_be_cancelled_) {
+          leave_together(frame);
+        } else if (runtime_->gather(frame)) {
+          runtime_->release(frame);
+        }
+      },
+      &frame.home);
   if (std::exchange(frame.counters, nullptr) != nullptr) {
     const LeaderCounters::Counts counted = counters_.end();
     frame.totals.cache_misses = to_32_bits(counted.cache_misses);
@@ -165,12 +187,16 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   const ThreadCounters after = node_.services().thread_counters();
   frame.totals.faults = static_cast<std::uint32_t>(after.faults - before.faults);
   frame.totals.stall_ns = after.stall_ns - before.stall_ns;
-  // gcc's code for static loops asks for both together, clang's for neither.
+  frame.totals.marks |= marks_of(frame);
+}
+
+// gcc's code for static loops asks for both together, clang's for neither.
+std::uint32_t Team::marks_of(const ThreadFrame& frame) const {
   const bool by_program = runtime_->abi() == Abi::kGomp
                               ? frame.asked_number != frame.asked_size
                               : frame.asked_number + frame.asked_size > 0;
-  if (by_program) frame.totals.marks |= kKnowsTeamSize;
-  if (frame.asked_size > frame.asked_number) frame.totals.marks |= kAskedForSize;
+  return (by_program ? kKnowsTeamSize : 0) |
+         (frame.asked_size > frame.asked_number ? kAskedForSize : 0);
 }
 
 // A fault costs a thread more than the engine sees of it: until the engine learns of it, and until
@@ -180,8 +206,9 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
 // thread that sends them may need the same core.
 NodeTotals Team::totals() {
   NodeTotals sum;
-  const double layers = std::max(1.0, static_cast<double>(local_size()) / node_.own_capacity());
-  for (std::uint32_t id = 0; id < local_size(); ++id) {
+  const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
+  if (guests_ != nullptr) sum.marks |= guests_->marks();
+  for (std::uint32_t id = 0; id < forked_; ++id) {
     const ThreadFrame& frame = *frames_[id];
     const NodeTotals& one = frame.totals;
     const Nanos active = std::max<Nanos>(0, frame.active);
@@ -210,9 +237,9 @@ NodeTotals Team::totals() {
 void Team::barrier(ThreadFrame& frame) {
   const WaitScope waiting(frame);
   node_.services().note_pause();
-  if (runtime_->gather(frame)) {
+  if (gather_here(frame)) {
     meet(std::nullopt);
-    runtime_->release(frame);
+    release_here(frame);
   }
   delete std::exchange(frame.given, nullptr);
 }
@@ -270,19 +297,19 @@ bool Team::gives_up_loop(std::uint64_t number) const {
 bool Team::gather(ThreadFrame& frame) {
   const WaitScope waiting(frame);
   node_.services().note_pause();
-  if (!runtime_->gather(frame)) return false;
+  if (!gather_here(frame)) return false;
   meet(std::nullopt);
   if (frame.global_id == 0) return true;
   // The other nodes' leaders wait with their threads for the master's second half.
   meet(std::nullopt);
-  runtime_->release(frame);
+  release_here(frame);
   return false;
 }
 
 void Team::release(ThreadFrame& frame) {
   const WaitScope waiting(frame);
   meet(std::nullopt);
-  runtime_->release(frame);
+  release_here(frame);
 }
 
 std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t> value) {
@@ -292,9 +319,9 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
   deposit.meeting = meetings_;
   const WaitScope waiting(frame);
   node_.services().note_pause();
-  if (runtime_->gather(frame)) {
+  if (gather_here(frame)) {
     word_ = meet(deposited_word());
-    runtime_->release(frame);
+    release_here(frame);
   }
   return word_;  // not written again before every thread of the node has come to the next gather
 }
@@ -306,9 +333,10 @@ std::optional<std::uint64_t> Team::deposited_word() const {
   return std::nullopt;
 }
 
-std::uint64_t Team::meet(std::optional<std::uint64_t> value) {
+std::uint64_t Team::meet(std::optional<std::uint64_t> value, std::uint64_t flags) {
   const std::uint32_t generation = meetings_++;
   Word brought{value.has_value(), value.value_or(0)};
+  if (flags != 0) brought.join({true, flags});
   if (can_be_cancelled_) {
     const bool all_at_end = std::ranges::all_of(deposits_, &Deposit::at_end);
     brought.join({true, cancels_.word({region(), generation}, all_at_end)});
@@ -405,7 +433,7 @@ void* Team::give_or_take(ThreadFrame& frame, void* data) {
 loops::Iterations Team::static_share(ThreadFrame& frame, const loops::Space& space) const {
   bool by_speed = false;
   const loops::Iterations share =
-      loops::static_share(space, powers_, rank_, frame.local_id, &by_speed);
+      loops::static_share(space, first_powers_, frame.first_rank, frame.first_local_id, &by_speed);
   if (by_speed) frame.totals.marks |= kDividedBySpeed;
   return share;
 }

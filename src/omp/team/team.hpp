@@ -31,6 +31,7 @@
 #include "omp/region/region.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/copy_private.hpp"
+#include "omp/team/homecoming.hpp"
 #include "omp/team/leader_counters.hpp"
 #include "omp/team/single_board.hpp"
 
@@ -56,10 +57,16 @@ class Team {
   }                                             // id, the same on all nodes, never reused
   std::uint32_t size() const { return size_; }  // threads on all nodes
   std::uint32_t local_size() const { return shares_[rank_].threads; }
+  // Of these, whom the next runtime has forked for it: all but guests.
+  std::uint32_t forked() const { return forked_; }
+  // Threads of other nodes have come here: there may be more than cores.
+  bool has_guests() const { return guests_ != nullptr; }
   std::uint32_t local_offset() const { return shares_[rank_].offset; }
   std::span<const NodeShare> shares() const { return shares_; }  // participants, by rank
   std::span<const loops::Power> powers() const { return powers_; }  // the same for schedules
   std::uint32_t rank() const { return rank_; }
+  // The same as when the region began, by which static loops are divided to its end.
+  std::span<const loops::Power> first_powers() const { return first_powers_; }
   // One node only has a part in loops, by their speeds.
   bool works_alone() const { return works_alone_; }
   bool on_origin() const { return rank_ == 0; }
@@ -77,7 +84,12 @@ class Team {
 
   // Barrier of all threads; tasks of all nodes are complete.
   void barrier(ThreadFrame& frame);
-  // The same; whether the region was cancelled before all had come.
+  // The same where the program has one, or a loop of it ends, at `place` in its code: a region that
+  // is found out about may come home at it (homecoming.hpp). Then this returns on a thread of the
+  // origin, which has another frame; the caller uses neither its own nor anything else of its node
+  // afterwards.
+  void barrier_of_program(ThreadFrame& frame, const void* place);
+  // The same as barrier(); whether the region was cancelled before all had come.
   bool barrier_or_cancelled(ThreadFrame& frame) {
     barrier(frame);
     return (agreed_ & kCancelled) != 0;
@@ -143,8 +155,15 @@ class Team {
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
     PageWindow arguments;      // which other nodes give back
+    // All threads may come home to the origin at a barrier; whether this node's can. On the origin:
+    // what the region may lose before that, ns.
+    bool may_come_home = false;
+    bool can_leave = false;
+    double allowance = 0;
   };
   void begin(const Begin& begin);
+  // `frame` is that of the node's thread `local_id`, as the region begins.
+  void enlist(ThreadFrame& frame, std::uint32_t local_id);
   // Forks the node team, runs the region's part, returns when it has joined. Native stack.
   void run();
 
@@ -156,12 +175,16 @@ class Team {
   std::uint32_t give_arguments_back();
 
   bool mends_dynamic() const { return mend_dynamic_; }
+  // After run(), on the origin: what the region had lost when it was brought home, ns; nullopt: it
+  // was not.
+  std::optional<double> lost_before_home() const;
 
   // What the threads did, after run(); once.
   NodeTotals totals();
 
  private:
   class Body;
+  friend class Guests;
   // What a thread leaves for its leader before the node's threads gather.
   struct alignas(64) Deposit {
     void** list = nullptr;
@@ -172,11 +195,22 @@ class Team {
   };
 
   void run_thread(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1);
+  std::uint32_t marks_of(const ThreadFrame& frame) const;
   void combine_local(const Reduction& reduction);
   void combine_remote(const Reduction& reduction, bool nowait);
   void send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait);
-  std::uint64_t meet(std::optional<std::uint64_t> value);
+  std::uint64_t meet(std::optional<std::uint64_t> value, std::uint64_t flags = 0);
   void leave_together(ThreadFrame& frame);
+  bool gather_here(ThreadFrame& frame);
+  void release_here(ThreadFrame& frame);
+  bool goes_home() const { return (agreed_ & (kComesHome | kStays)) == kComesHome; }
+  Nanos computed(const ThreadFrame& frame) const;
+  std::uint64_t wishes_for_home(const ThreadFrame& frame, const void* place);
+  std::uint64_t flags_for_home() const;
+  void tell_work(const ThreadFrame& frame);
+  void take_guests();
+  void depart(ThreadFrame& frame);
+  void leave(ThreadFrame& frame);
   void raise(Cancels what, std::uint32_t number);
   void leave_loop(ThreadFrame& frame);
   void enter_part(const void* code) const;
@@ -190,8 +224,9 @@ class Team {
   std::atomic<std::uint32_t> region_{0};  // released by begin(), when the handler may act on it
   std::uint32_t size_ = 0;
   std::uint32_t rank_ = 0;
+  std::uint32_t forked_ = 0;
   std::vector<NodeShare> shares_;
-  std::vector<loops::Power> powers_;
+  std::vector<loops::Power> powers_, first_powers_;
   bool works_alone_ = false;
   bool meets_on_board_ = false;
   Outlined outlined_;
@@ -222,6 +257,14 @@ class Team {
   bool can_be_cancelled_ = false;
   CancelFlags cancels_;       // of all regions, one after the other
   std::uint64_t agreed_ = 0;  // the flags of the last meeting's word
+  // Coming home: written at the region's begin and, on the origin, by its leader between the halves
+  // of a barrier.
+  bool may_come_home_ = false, can_leave_ = false;
+  loops::Homeward homeward_;                  // the leader's
+  Nanos own_work_ = 0;                        // when nodes were asked for theirs
+  std::unique_ptr<Guests> guests_;            // on the origin, once they have come
+  std::vector<Traveller> travellers_;         // elsewhere, each written by its thread
+  std::atomic<std::uint32_t> departed_{0};    // of these; who is last reads them
   std::uint32_t meetings_ = 0;    // barriers between nodes so far: the next one's generation
   std::uint32_t reductions_ = 0;  // the next reduction's number
   // The leader's, kept from one reduction to the next: an allocation on a managed stack costs four

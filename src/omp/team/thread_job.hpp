@@ -61,7 +61,8 @@ class ThreadRuntime final : public LocalRuntime {
     for (std::thread& other : others) other.join();
   }
   void invoke(ThreadFrame& frame, const Outlined& outlined) override {
-    reinterpret_cast<Work>(outlined.function)(frame, outlined.words.data());
+    amasia_enter(outlined.function, &frame, const_cast<void**>(outlined.words.data()),
+                 &frame.entry);
   }
   bool gather(ThreadFrame& frame) override {
     barrier_->arrive_and_wait();
@@ -117,6 +118,9 @@ class TestServices final : public Services {
     return !thread_locals_unmanaged_ || thread_local_block(address).empty();
   }
 
+  bool can_move_threads() const override { return threads_move_; }
+
+  bool threads_move_ = false;
   ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
   bool late_ = false;
   bool thread_locals_unmanaged_ = false;
@@ -214,6 +218,14 @@ class Job {
 
   void count_flushes(std::atomic<std::uint32_t>& count) {
     for (Part& part : parts_) part.services->flushes_ = &count;
+  }
+
+  // Their threads have nothing of their own, unless `on` is false.
+  void move_threads(bool on = true) {
+    for (Part& part : parts_) {
+      part.services->threads_move_ = on;
+      part.services->kind_ = on ? ThreadLocals::Kind::kNone : ThreadLocals::Kind::kBound;
+    }
   }
 
   void allow_cancelling() {

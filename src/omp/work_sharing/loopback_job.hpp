@@ -62,11 +62,9 @@ class LoopbackJob {
       begin.shares = shares_;
       part.node.team().begin(begin);
       for (std::uint32_t id = 0; id < shares_[rank].threads; ++id) {
-        threads.emplace_back([&, id, offset = shares_[rank].offset] {
+        threads.emplace_back([&, id] {
           ThreadFrame frame;
-          frame.team = &part.node.team();
-          frame.local_id = id;
-          frame.global_id = offset + id;
+          part.node.team().enlist(frame, id);
           function(frame);
         });
       }

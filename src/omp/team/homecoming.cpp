@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/team/homecoming.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+#include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "omp/team/team.hpp"
+#include "omp/wait_scope.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// What functions that check their stack find in the thread's control block when they begin, and
+// want to find when they end (x86-64's psABI has no word on it; gcc, clang and glibc agree).
+std::uint64_t stack_guard() {
+  std::uint64_t guard = 0;
+  asm volatile("movq %%fs:0x28, %0" : "=r"(guard));
+  return guard;
+}
+void set_stack_guard(std::uint64_t guard) { asm volatile("movq %0, %%fs:0x28" : : "r"(guard)); }
+
+Traveller traveller_of(const ThreadFrame& frame) {
+  Traveller traveller{};
+  traveller.global_id = frame.global_id;
+  traveller.first_rank = frame.first_rank;
+  traveller.first_local_id = frame.first_local_id;
+  traveller.asked_number = frame.asked_number;
+  traveller.asked_size = frame.asked_size;
+  traveller.singles_met = frame.singles_met;
+  traveller.loops_met = frame.loops_met;
+  traveller.doacrosses_met = frame.doacrosses_met;
+  traveller.sections_met = frame.sections_met;
+  traveller.reductions_met = frame.reductions_met;
+  traveller.stack_low = reinterpret_cast<std::uint64_t>(frame.stack_low);
+  traveller.stack_top = reinterpret_cast<std::uint64_t>(frame.stack_top);
+  traveller.entry = reinterpret_cast<std::uint64_t>(frame.entry);
+  traveller.stack_guard = stack_guard();
+  traveller.departure = frame.departure;
+  return traveller;
+}
+
+void set_up(ThreadFrame& frame, Team& team, const Traveller& from) {
+  frame.team = &team;
+  frame.local_id = from.global_id;
+  frame.global_id = from.global_id;
+  frame.first_rank = from.first_rank;
+  frame.first_local_id = from.first_local_id;
+  frame.serial_below = true;
+  frame.is_guest = true;
+  frame.asked_number = from.asked_number;
+  frame.asked_size = from.asked_size;
+  frame.singles_met = from.singles_met;
+  frame.loops_met = from.loops_met;
+  frame.doacrosses_met = from.doacrosses_met;
+  frame.sections_met = from.sections_met;
+  frame.reductions_met = from.reductions_met;
+  frame.stack_low = reinterpret_cast<std::byte*>(from.stack_low);
+  frame.stack_top = reinterpret_cast<std::byte*>(from.stack_top);
+  frame.entry = reinterpret_cast<EntryFrame*>(from.entry);
+}
+
+}  // namespace
+
+Guests::Guests(Team& team, std::span<const Traveller> travellers) : team_(team) {
+  for (const Traveller& traveller : travellers) {
+    auto& guest = guests_.emplace_back(std::make_unique<Guest>());
+    guest->all = this;
+    guest->from = traveller;
+    set_up(guest->frame, team, traveller);
+  }
+}
+
+void Guests::start() {
+  for (const auto& guest : guests_) {
+    const Status started = team_.node().services().start_thread(guest->thread, run, guest.get());
+    if (!started.ok()) {
+      team_.node().services().abort_job(
+          fmt::format("node 0 cannot go on with a thread of another node: {}",
+                      started.error().message));
+    }
+  }
+  const std::span<const int> cores = team_.node().services().cores();
+  if (team_.size() > cores.size()) short_turns_.start(cores);
+}
+
+void* Guests::run(void* guest) {
+  auto& self = *static_cast<Guest*>(guest);
+  self.all->go_on(self);
+  return nullptr;
+}
+
+void Guests::go_on(Guest& guest) {
+  ThreadFrame& frame = guest.frame;
+  Node& node = team_.node();
+  team_.runtime().set_icvs(guest.from.icvs);
+  ThreadContext& context = thread_context;
+  context.frame = &frame;
+  context.node = &node;
+  frame.stall_before = node.services().thread_counters().stall_ns;
+  frame.active = -os::monotonic_now();
+  // The stack is memory that may have to come from the other node, so what follows may block.
+  direct_home(*frame.entry, guest.end);
+  const std::uint64_t own_guard = stack_guard();
+  set_stack_guard(guest.from.stack_guard);
+  std::byte* stack_pointer;
+  asm volatile("movq %%rsp, %0" : "=r"(stack_pointer));
+  context.native_stack = stack_pointer - 512;
+  amasia_switch(
+      stack_pointer - 512,
+      [](void* it) { amasia_resume(&static_cast<Guest*>(it)->from.departure); }, &guest,
+      &guest.end);
+  set_stack_guard(own_guard);
+  context = ThreadContext{};
+  frame.active += os::monotonic_now() - frame.waited;
+  frame.totals.marks |= team_.marks_of(frame);
+  ended_.fetch_add(1, std::memory_order_release);  // partner: await_end
+  node.wake();
+}
+
+void Guests::arrive_and_wait() {
+  Node& node = team_.node();
+  // Relaxed: it changes once this thread has arrived.
+  const std::uint32_t generation = generation_.load(std::memory_order_relaxed);
+  arrived_.fetch_add(1, std::memory_order_release);  // partner: await_all
+  node.wake();
+  on_native_stack([&] {
+    node.wait_until([&] { return generation_.load(std::memory_order_acquire) != generation; },
+                    node.settings().spin_in_region, "the other threads of a region", 0);
+  });
+}
+
+void Guests::await_all() {
+  Node& node = team_.node();
+  node.wait_until([&] { return arrived_.load(std::memory_order_acquire) == guests_.size(); },
+                  node.settings().spin_in_region, "threads that have come from other nodes", 0);
+  arrived_.store(0, std::memory_order_relaxed);  // G1
+}
+
+void Guests::let_go() {
+  generation_.fetch_add(1, std::memory_order_release);  // partner: arrive_and_wait
+  team_.node().wake();
+}
+
+void Guests::await_end() {
+  Node& node = team_.node();
+  node.wait_until([&] { return ended_.load(std::memory_order_acquire) == guests_.size(); },
+                  node.settings().spin_in_region, "threads that have come from other nodes", 0);
+  for (const auto& guest : guests_) pthread_join(guest->thread, nullptr);
+  short_turns_.stop();
+}
+
+std::uint32_t Guests::marks() const {
+  return std::accumulate(guests_.begin(), guests_.end(), std::uint32_t{0},
+                         [](std::uint32_t marks, const auto& guest) {
+                           return marks | guest->frame.totals.marks;
+                         });
+}
+
+bool Team::gather_here(ThreadFrame& frame) {
+  if (guests_ == nullptr) return runtime_->gather(frame);
+  if (frame.is_guest) {
+    guests_->arrive_and_wait();
+    return false;
+  }
+  if (!runtime_->gather(frame)) return false;
+  on_native_stack([this] { guests_->await_all(); });
+  return true;
+}
+
+void Team::release_here(ThreadFrame& frame) {
+  if (guests_ != nullptr) guests_->let_go();
+  runtime_->release(frame);
+}
+
+void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
+  if (!may_come_home_) return barrier(frame);
+  const std::uint64_t wishes =
+      on_origin() && frame.global_id == 0 ? wishes_for_home(frame, place) : 0;
+  {
+    const WaitScope waiting(frame);
+    node_.services().note_pause();
+    if (gather_here(frame)) {
+      meet(std::nullopt, wishes | flags_for_home());
+      if ((agreed_ & kTell) != 0 && !on_origin()) tell_work(frame);
+      if (goes_home() && on_origin()) {
+        take_guests();
+        runtime_->release(frame);  // guests are past this barrier
+      } else {
+        release_here(frame);
+      }
+    }
+    delete std::exchange(frame.given, nullptr);
+  }
+  if (goes_home() && !on_origin()) depart(frame);
+}
+
+// A leader's, which stands for its node's threads.
+Nanos Team::computed(const ThreadFrame& frame) const {
+  const Nanos elapsed = frame.active + os::monotonic_now();
+  const Nanos stall = node_.services().thread_counters().stall_ns - frame.stall_before;
+  Nanos busy = std::max<Nanos>(0, elapsed - frame.waited - stall);
+  if (frame.measures_cpu) {
+    const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
+    const auto cpu = static_cast<double>(frame.cpu + os::own_cpu_time());
+    busy = std::min(busy, static_cast<Nanos>(cpu * stretch_ * layers));
+  }
+  return busy;
+}
+
+// By the origin's leader, before a meeting.
+std::uint64_t Team::wishes_for_home(const ThreadFrame& frame, const void* place) {
+  homeward_.come_to(place);
+  const Nanos elapsed = frame.active + os::monotonic_now();
+  if (homeward_.is_due(elapsed)) {
+    homeward_.ask(elapsed);
+    node_.expect_work();
+    own_work_ = computed(frame);
+    return kTell;
+  }
+  if (!homeward_.asked()) return 0;
+  const std::optional<double> others = node_.work_of_others(*this);
+  if (!others) return 0;
+  return homeward_.hear(static_cast<double>(own_work_) + *others) ? kComesHome : 0;
+}
+
+// By another node's leader, after one.
+void Team::tell_work(const ThreadFrame& frame) {
+  const WorkBody work{region(), 0, computed(frame)};
+  on_native_stack([&] { node_.send(base::kOrigin, kWorkMessage, fabric::bytes_of(work)); });
+}
+
+// Of this node, before a meeting at which the region may come home.
+std::uint64_t Team::flags_for_home() const {
+  if (on_origin()) return 0;
+  const auto held = [](const auto& frame) { return frame->locks_held != 0; };
+  const bool holds_locks = std::any_of(frames_.begin(), frames_.begin() + forked_, held);
+  return can_leave_ && !holds_locks ? 0 : kStays;
+}
+
+// By the leader, between the halves of the barrier. The node's other threads find the team changed.
+void Team::take_guests() {
+  on_native_stack([this] {
+    const std::vector<Traveller> travellers = node_.await_travellers(*this);
+    base::log_line(base::LogLevel::kDebug, "{} threads of other nodes come home, {:.0f} ms lost",
+                   travellers.size(), homeward_.lost() / 1e6);
+    const NodeShare all{.node = node_.self(), .threads = size_};
+    shares_.assign(1, all);
+    powers_ = powers_of(shares_);
+    works_alone_ = false;
+    place_ = 0;
+    may_come_home_ = false;
+    deposits_.resize(size_);
+    guests_ = std::make_unique<Guests>(*this, travellers);
+    guests_->start();
+  });
+}
+
+// Not for inlining: where it returns the caller's frame is all that there is.
+[[gnu::noinline]] void Team::depart(ThreadFrame& frame) {
+  amasia_switch(
+      static_cast<std::byte*>(thread_context.native_stack),
+      [](void* it) {
+        auto& leaving = *static_cast<ThreadFrame*>(it);
+        leaving.team->leave(leaving);
+      },
+      &frame, &frame.departure);
+}
+
+// On the native stack, since the managed one is the origin's once it knows of it.
+void Team::leave(ThreadFrame& frame) {
+  thread_context.native_stack = nullptr;
+  Traveller traveller = traveller_of(frame);
+  {
+    const HideFrame hidden;
+    traveller.icvs = runtime_->icvs();
+  }
+  travellers_[frame.local_id] = traveller;
+  if (departed_.fetch_add(1, std::memory_order_acq_rel) + 1 == forked_) {
+    const TravellersHead head{region(), forked_};
+    node_.send(base::kOrigin, kTravellersMessage, fabric::bytes_of(head),
+               std::as_bytes(std::span(travellers_)));
+  }
+  amasia_resume(&frame.home);
+}
+
+std::optional<double> Team::lost_before_home() const {
+  return guests_ != nullptr ? std::optional(homeward_.lost()) : std::nullopt;
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that go on as other ones in the middle of a region.
+#include "omp/team/homecoming.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "loops/loops.hpp"
+#include "omp/team/thread_job.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr int kRounds = 40;
+
+// What the threads of a region note, by number.
+struct Notes {
+  explicit Notes(std::uint32_t threads)
+      : began_on(threads), ended_on(threads), numbers(threads), sums(threads), shares(threads) {}
+  std::vector<std::uint32_t> began_on, ended_on;  // nodes
+  std::vector<std::uint32_t> numbers;             // at the end
+  std::vector<double> sums;
+  std::vector<std::vector<loops::Iterations>> shares;
+  std::atomic<std::uint32_t> singles{0}, came{0};
+  bool orderly = true;
+};
+
+std::uint32_t node_here() { return current_frame()->team->node().self().value; }
+
+// A time loop inside of a region. The origin's threads wait most of the time, so the region loses.
+void time_loop(ThreadFrame& first, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  const std::uint32_t id = first.global_id;
+  notes.began_on[id] = node_here();
+  double sum = 0;  // in this stack and its registers
+  for (int round = 0; round < kRounds; ++round) {
+    ThreadFrame& frame = *current_frame();
+    const loops::Space space{0, 1, 1000};
+    notes.shares[id].push_back(frame.team->static_share(frame, space));
+    sum += id + round;
+    if (frame.team->node().self() != base::kOrigin) std::this_thread::sleep_for(milliseconds(12));
+    if (frame.team->single(frame)) ++notes.singles;
+    ++notes.came;
+    frame.team->barrier_of_program(frame, &notes);
+    const std::uint32_t all = current_frame()->team->size();
+    if (notes.came.load() < static_cast<std::uint32_t>(round + 1) * all) notes.orderly = false;
+    current_frame()->team->barrier(*current_frame());
+  }
+  notes.sums[id] = sum;
+  notes.numbers[id] = current_frame()->global_id;
+  notes.ended_on[id] = node_here();
+}
+
+// As time_loop, then combines all threads' numbers.
+void add(void* to, void* from) {
+  *static_cast<double*>(static_cast<void**>(to)[0]) +=
+      *static_cast<double*>(static_cast<void**>(from)[0]);
+}
+void reducing_loop(ThreadFrame& first, void* const* words) {
+  double& result = *static_cast<double*>(words[1]);
+  time_loop(first, words);
+  ThreadFrame& frame = *current_frame();
+  double own = frame.global_id + 1;
+  void* list[1] = {&own};
+  if (frame.team->reduce(frame, {list, add}, false)) {
+    result += own;
+    frame.team->reduce_end(frame, false);
+  }
+}
+
+class Homecoming : public testing::TestWithParam<Shape> {
+ protected:
+  Homecoming() : job_(GetParam(), 32 * base::kKiB, 0, base::SharePolicy::kAuto) {
+    job_.move_threads();
+  }
+  std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
+  std::uint64_t runs_come_home() {
+    return job_.origin().region_records().at(0).runs_come_home;
+  }
+  void expect_all_done(const Notes& notes, bool at_home) {
+    for (std::uint32_t id = 0; id < total(); ++id) {
+      EXPECT_EQ(notes.began_on[id], id / GetParam().threads);
+      EXPECT_EQ(notes.ended_on[id], at_home ? 0 : id / GetParam().threads);
+      EXPECT_EQ(notes.numbers[id], id);
+      EXPECT_EQ(notes.sums[id], kRounds * id + kRounds * (kRounds - 1) / 2);
+      for (const loops::Iterations& share : notes.shares[id]) {
+        EXPECT_EQ(share, notes.shares[id][0]) << "as promised within a region, thread " << id;
+      }
+    }
+    EXPECT_EQ(notes.singles.load(), static_cast<std::uint32_t>(kRounds));
+    EXPECT_TRUE(notes.orderly) << "a thread went past a barrier that others had not come to";
+  }
+
+  Job job_;
+};
+
+TEST_P(Homecoming, ThreadsGoOnAtHome) {
+  Notes notes(total());
+  double sum = 0;
+  const RegionPlan plan = job_.run(reducing_loop, {&notes, &sum});
+  ASSERT_TRUE(plan.global());
+  expect_all_done(notes, true);
+  EXPECT_EQ(sum, total() * (total() + 1) / 2);
+  EXPECT_EQ(runs_come_home(), 1u);
+  // Then it is known better, and the nodes are there for others.
+  Notes again(total());
+  EXPECT_EQ(job_.run(reducing_loop, {&again, &sum}).reason, SingleReason::kDearer);
+}
+
+// The origin's part of the work is small. While it waits for the others it would have to do theirs.
+TEST_P(Homecoming, StaysWhileTheOthersCompute) {
+  const auto work = [](ThreadFrame& frame, void* const*) {
+    for (int round = 0; round < 120; ++round) {
+      const Nanos begin = os::own_cpu_time();
+      while (frame.team->node().self() != base::kOrigin &&
+             os::own_cpu_time() - begin < 3 * base::kMillisecond) {
+      }
+      frame.team->barrier_of_program(frame, &frame);
+    }
+  };
+  EXPECT_TRUE(job_.run(work, {}).global());
+  EXPECT_EQ(runs_come_home(), 0u);
+}
+
+TEST_P(Homecoming, AThreadThatHasALockStays) {
+  static std::uint32_t holder;
+  holder = total() - 1;
+  Notes notes(total());
+  const auto locked = [](ThreadFrame& frame, void* const* words) {
+    if (frame.global_id == holder) ++frame.locks_held;
+    time_loop(frame, words);
+  };
+  EXPECT_TRUE(job_.run(locked, {&notes}).global());
+  expect_all_done(notes, false);
+  EXPECT_EQ(runs_come_home(), 0u);
+}
+
+TEST_P(Homecoming, NobodyGoesWhereThreadsMayNot) {
+  job_.move_threads(false);
+  Notes notes(total());
+  EXPECT_TRUE(job_.run(time_loop, {&notes}).global());
+  expect_all_done(notes, false);
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Homecoming,
+                         testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 2}, Shape{2, 1, 2},
+                                         Shape{3, 2, 3}, Shape{4, 1, 2}));
+
+}  // namespace
+}  // namespace amasia::omp

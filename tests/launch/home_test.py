@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A program whose time loop is inside of a region that does not pay: its threads come home."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+from launcher import BUILD, LaunchTest, finish, main, nodes_of, start, started_at, wait_until
+
+PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
+
+
+class Home(LaunchTest):
+    def tearDown(self):
+        self.assert_nothing_left()
+
+    def statistics(self, *options, threads):
+        file = pathlib.Path(self.folder.name) / "stats.json"
+        result = self.run_amasia("run", *options, f"--stats={file}", PROGRAM, "1000",
+                                 AMASIA_LIBRARY=None, OMP_NUM_THREADS=str(threads))
+        plain = subprocess.run([PROGRAM, "1000"], env=self.env(OMP_NUM_THREADS=str(threads)),
+                               text=True, capture_output=True, check=True)
+        self.assertEqual((result.code, result.out, result.err), (0, plain.stdout, ""))
+        (region,) = json.loads(file.read_text())["regions"]
+        return region, str(file)
+
+    def test_it_goes_on_with_all_its_threads(self):
+        for nodes, threads in ((2, 2), (3, 7)):
+            region, file = self.statistics(f"-n{nodes}", threads=threads)
+            self.assertEqual((region["runs"], region["nodes"], region["phase"]),
+                             (1, nodes, "alone"))
+            self.assertEqual(region["runs_come_home"], 1)
+            self.assertGreater(region["lost_before_home_ns"], 0)
+            self.assertLess(region["lost_before_home_ns"], region["elapsed_ns"])
+            self.assertRegex(region["reason"], r"^brought home to node 0 on the way, as sharing "
+                             r"had cost [\d.]+ m?s by then$")
+            told = self.run_amasia("explain", file)
+            self.assertIn(f"  {region['reason']}\n", told.out)
+
+    def test_it_stays_where_that_is_asked_for(self):
+        for options in (("--share=always",), ("--share=threshold",)):
+            region, _ = self.statistics("-n2", *options, threads=2)
+            self.assertEqual(region["runs_come_home"], 0, options)
+
+    def test_a_node_may_be_lost_at_any_time(self):
+        for node, after in ((1, 0.2), (1, 0.5), (1, 1.5), (0, 1.5)):
+            process = start("run", "-n2", PROGRAM, "100000000",
+                            env=self.env(AMASIA_LIBRARY=None, OMP_NUM_THREADS="4"))
+            self.addCleanup(process.kill)
+            wait_until(lambda: len(nodes_of(self.mark, PROGRAM)) == 2, "both nodes run")
+            lost = sorted(nodes_of(self.mark, PROGRAM), key=started_at)[node]
+            time.sleep(after)
+            os.kill(lost, signal.SIGKILL)
+            result = finish(process, time.monotonic())
+            # As of a node that goes, and of a program that is killed.
+            self.assertEqual(result.code, 125 if node == 1 else -signal.SIGKILL, result)
+            self.assertIn(f"amasia: node {node} (process {lost}) was killed by SIGKILL", result.err)
+            self.assertLess(result.seconds, 10)
+            self.assert_nothing_left()
+
+
+if __name__ == "__main__":
+    main()
