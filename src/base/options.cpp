@@ -153,8 +153,9 @@ constexpr std::array kRows = {
         AMASIA_NUMBER(memory)},
     Row{"--share", 0, "AMASIA_SHARE", Kind::kChoice, 0, 0, nullptr, "auto|always|never|threshold",
         "Which regions are carried across nodes: auto: those that this makes faster, as far as "
-        "their executions so far tell; always: all that can be; never: none; threshold: those "
-        "whose page faults are further apart than the break-even that was calibrated.",
+        "their executions so far tell; always: all that can be; never: none, and teams are for the "
+        "cores of node 0; threshold: those whose page faults are further apart than the break-even "
+        "that was calibrated.",
         AMASIA_NUMBER(share)},
     Row{"--csr", 0, "AMASIA_CSR", Kind::kNumbers, 1, 1000, nullptr, nullptr,
         "Core speed ratio: how fast a core of each node is, relative to the others', such as "

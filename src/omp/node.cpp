@@ -43,6 +43,10 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
 Node::~Node() = default;
 
 void Node::count_threads() {
+  if (settings_.share == base::SharePolicy::kNever) {
+    default_threads_.fill(settings_.capacity[base::kOrigin.value]);
+    return;
+  }
   default_threads_[static_cast<std::size_t>(Abi::kKmpc)] =
       std::accumulate(settings_.capacity.begin(), settings_.capacity.end(), std::uint32_t{0});
   default_threads_[static_cast<std::size_t>(Abi::kGomp)] =

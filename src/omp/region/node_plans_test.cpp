@@ -106,5 +106,15 @@ TEST(Plan, TheAffinityFormatReachesTheOtherNodes) {
       {});
 }
 
+// Threads of other nodes would only be in each other's way on the origin's cores.
+TEST(Plan, TeamsAreTheOriginsWhereNothingIsToBeShared) {
+  Job never({3, 2}, 32 * base::kKiB, 0, base::SharePolicy::kNever);
+  Job always({3, 2});
+  for (const Abi abi : {Abi::kKmpc, Abi::kGomp}) {
+    EXPECT_EQ(never.origin().default_threads(abi), 2u);
+    EXPECT_EQ(always.origin().default_threads(abi), 6u);
+  }
+}
+
 }  // namespace
 }  // namespace amasia::omp
