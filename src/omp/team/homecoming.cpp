@@ -64,7 +64,8 @@ void set_up(ThreadFrame& frame, Team& team, const Traveller& from) {
 
 }  // namespace
 
-Guests::Guests(Team& team, std::span<const Traveller> travellers) : team_(team) {
+Guests::Guests(Team& team, std::span<const Traveller> travellers)
+    : team_(team), spin_(team.node().settings().spin_in_region) {
   for (const Traveller& traveller : travellers) {
     auto& guest = guests_.emplace_back(std::make_unique<Guest>());
     guest->all = this;
@@ -74,6 +75,11 @@ Guests::Guests(Team& team, std::span<const Traveller> travellers) : team_(team) 
 }
 
 void Guests::start() {
+  const std::span<const int> cores = team_.node().services().cores();
+  if (team_.size() > cores.size()) {
+    spin_ = 0;  // who is waited for needs the core
+    short_turns_.start(cores);
+  }
   for (const auto& guest : guests_) {
     const Status started = team_.node().services().start_thread(guest->thread, run, guest.get());
     if (!started.ok()) {
@@ -82,8 +88,6 @@ void Guests::start() {
                       started.error().message));
     }
   }
-  const std::span<const int> cores = team_.node().services().cores();
-  if (team_.size() > cores.size()) short_turns_.start(cores);
 }
 
 void* Guests::run(void* guest) {
@@ -128,14 +132,14 @@ void Guests::arrive_and_wait() {
   node.wake();
   on_native_stack([&] {
     node.wait_until([&] { return generation_.load(std::memory_order_acquire) != generation; },
-                    node.settings().spin_in_region, "the other threads of a region", 0);
+                    spin_, "the other threads of a region", 0);
   });
 }
 
 void Guests::await_all() {
   Node& node = team_.node();
   node.wait_until([&] { return arrived_.load(std::memory_order_acquire) == guests_.size(); },
-                  node.settings().spin_in_region, "threads that have come from other nodes", 0);
+                  spin_, "threads that have come from other nodes", 0);
   arrived_.store(0, std::memory_order_relaxed);  // G1
 }
 

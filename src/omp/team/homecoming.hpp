@@ -76,6 +76,7 @@ class Guests {
   void go_on(Guest& guest);
 
   Team& team_;
+  Nanos spin_;  // how long a thread looks at what it waits for before it sleeps
   std::vector<std::unique_ptr<Guest>> guests_;
   std::atomic<std::uint32_t> arrived_{0};
   std::atomic<std::uint32_t> generation_{0};
