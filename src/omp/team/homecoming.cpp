@@ -227,7 +227,9 @@ std::uint64_t Team::wishes_for_home(const ThreadFrame& frame, const void* place)
   if (!homeward_.asked()) return 0;
   const std::optional<double> others = node_.work_of_others(*this);
   if (!others) return 0;
-  return homeward_.hear(static_cast<double>(own_work_) + *others) ? kComesHome : 0;
+  const bool wanted = homeward_.hear(static_cast<double>(own_work_) + *others);
+  // A library may have been opened since the region began.
+  return wanted && node_.services().can_move_threads() ? kComesHome : 0;
 }
 
 // By another node's leader, after one.

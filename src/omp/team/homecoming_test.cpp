@@ -149,6 +149,18 @@ TEST_P(Homecoming, NobodyGoesWhereThreadsMayNot) {
   expect_all_done(notes, false);
 }
 
+TEST_P(Homecoming, NobodyGoesOnceThreadsMayNoMore) {
+  Notes notes(total());
+  const auto opens_a_library = [](ThreadFrame& frame, void* const* words) {
+    if (frame.global_id == 0) {
+      static_cast<Job*>(words[1])->services().threads_move_ = false;  // the origin's
+    }
+    time_loop(frame, words);
+  };
+  EXPECT_TRUE(job_.run(opens_a_library, {&notes, &job_}).global());
+  expect_all_done(notes, false);
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Homecoming,
                          testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 2}, Shape{2, 1, 2},
                                          Shape{3, 2, 3}, Shape{4, 1, 2}));
