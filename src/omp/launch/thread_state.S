@@ -21,20 +21,7 @@ amasia_switch:
         movq    %r15, 48(%rcx)
         stmxcsr 56(%rcx)
         fnstcw  60(%rcx)
-        // As amasia_call_on_stack.
-        pushq   %rbp
-        .cfi_def_cfa_offset 16
-        .cfi_offset %rbp, -16
-        movq    %rsp, %rbp
-        .cfi_def_cfa_register %rbp
-        andq    $-16, %rdi
-        movq    %rdi, %rsp
-        movq    %rdx, %rdi
-        call    *%rsi
-        movq    %rbp, %rsp
-        popq    %rbp
-        .cfi_def_cfa %rsp, 8
-        ret
+        jmp     amasia_call_on_stack    // whose caller is that of this
         .cfi_endproc
         .size   amasia_switch, .-amasia_switch
 
