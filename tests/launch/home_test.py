@@ -10,6 +10,7 @@ import time
 
 from launcher import BUILD, LaunchTest, finish, main, nodes_of, start, started_at, wait_until
 
+SOURCE = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c" / "time_loop_inside.c"
 PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
 
 
@@ -44,6 +45,16 @@ class Home(LaunchTest):
         for options in (("--share=always",), ("--share=threshold",)):
             region, _ = self.statistics("-n2", *options, threads=2)
             self.assertEqual(region["runs_come_home"], 0, options)
+
+    def test_a_thread_that_has_come_may_end_the_program(self):
+        program = str(pathlib.Path(self.folder.name) / "time_loop")
+        # libomp's own end counts on being called by a thread that it knows.
+        subprocess.run(["clang-19", "-O1", "-fopenmp", str(SOURCE), "-o", program, "-lm"],
+                       check=True)
+        result = self.run_amasia("run", "-n2", "--log-level=debug", program, "3000", "2500",
+                                 AMASIA_LIBRARY=None, OMP_NUM_THREADS="4")
+        self.assertEqual((result.code, result.out), (7, ""), result)
+        self.assertIn("threads of other nodes come home", result.err)
 
     def test_a_node_may_be_lost_at_any_time(self):
         for node, after in ((1, 0.2), (1, 0.5), (1, 1.5), (0, 1.5)):

@@ -348,7 +348,10 @@ void NodeProcess::note_own_signal(int signal) {
   source_->wait_written();
 }
 
-bool NodeProcess::ends_for_another_node() { return ending_for_another_node; }
+bool NodeProcess::ends_for_another_node() {
+  const ThreadFrame* const frame = outer_frame();
+  return ending_for_another_node || (frame != nullptr && frame->is_guest);
+}
 
 void NodeProcess::leave_job() {
   if (leaving_.exchange(true, std::memory_order_relaxed)) {

@@ -77,7 +77,8 @@ class NodeProcess final : public Services,
   // it has written so far is to be seen, and the launcher to know whose doing the end is. The
   // thread that does; may block for the way to the origin and back.
   void note_own_signal(int signal);
-  // Whether the calling thread is the origin's that does so.
+  // Whether the calling thread is the origin's that does so, or a guest, which the next runtime
+  // takes for a thread outside of its regions, too.
   static bool ends_for_another_node();
   // On the origin, one thread at a time: brings all memory here that any node has written to, for
   // reading. Blocks until it has come; other threads may take pages away again. Runtime section.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A time loop inside of one region, in which nodes write the same pages all the time: threads that
 // find that too dear go on elsewhere in the middle of it, with all that they were.
+// time_loop_inside [steps [the last thread calls exit(7) in this one]]
 #include <fenv.h>
 #include <omp.h>
 #include <stdio.h>
@@ -65,6 +66,7 @@ static void other_constructs(void) {
 
 int main(int argc, char** argv) {
   const int steps = argc > 1 ? atoi(argv[1]) : kSteps;
+  const int last_step = argc > 2 ? atoi(argv[2]) : -1;
   double total = 0, largest = 0;
   int threads = 0, differs = 0, rounding_kept = 0;
   omp_init_lock(&lock);
@@ -103,6 +105,7 @@ int main(int argc, char** argv) {
       }
       if (step % 8 == 0) other_constructs();
       own += 1;
+      if (step == last_step && number == omp_get_num_threads() - 1) exit(7);
     }
     if (mine != steps || own != number + steps) {
 #pragma omp atomic
