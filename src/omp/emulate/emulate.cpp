@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -24,6 +25,7 @@
 #include "omp/launch/program_thread_locals.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/omp.hpp"
+#include "omp/real.hpp"
 #include "omp/work_sharing/doacross.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
@@ -168,6 +170,22 @@ void print_statistics() {
   }
 }
 
+// What the program has called exit() with.
+std::atomic<int> exit_status{-1};
+
+// Comes before the end of the program's runtime, as the library was loaded before it, and is the
+// process's end where the program called exit. libomp's own end frees what threads use that are not
+// in a region of more than one thread, as it knows regions; but teams of one thread on other nodes
+// may be on their way into one ("OMP: Error #132: Thread identifier invalid").
+__attribute__((destructor)) void end_before_runtime() {
+  if (emulation == nullptr) return;
+  if (std::getenv("AMASIA_STATS") != nullptr) print_statistics();
+  const int status = exit_status.load(std::memory_order_acquire);
+  if (status < 0) return;
+  std::fflush(nullptr);
+  _exit(status);
+}
+
 // A child of fork() has none of the threads: it runs on its own, as without the library.
 void step_aside() { set_process_node(nullptr); }
 
@@ -195,8 +213,15 @@ __attribute__((constructor)) void start_emulation() {
   set_process_node(&emulation->nodes[0]->node());
   for (const auto& node : emulation->nodes) node->start();
   pthread_atfork(nullptr, nullptr, step_aside);
-  if (std::getenv("AMASIA_STATS") != nullptr) std::atexit(print_statistics);
 }
 
 }  // namespace
 }  // namespace amasia::omp
+
+// The program's calls of exit, and nobody else's: a program that returns from main is in no region.
+extern "C" __attribute__((visibility("default"))) void exit(int status) {
+  static constinit amasia::omp::Real<void(int)> real{"exit"};
+  amasia::omp::exit_status.store(status & 0xff, std::memory_order_release);
+  real(status);
+  __builtin_unreachable();
+}

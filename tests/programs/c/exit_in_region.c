@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves: a program ends with its exit code when a thread of a region ends it, on the first node
 // (argument 2: 0) or on the last (3), and runs the handlers that the way to end (argument 1) has.
-// Nothing is said on standard error.
+// exit_at_begin: while other threads may be on their way into the region. Nothing is said on
+// standard error.
 #include <omp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,6 +31,7 @@ int main(int count, char** values) {
   fflush(stdout);
 #pragma omp parallel num_threads(4)
   {
+    if (omp_get_thread_num() == who && strcmp(way, "exit_at_begin") == 0) exit(21);
 #pragma omp barrier
     // The others wait for a barrier that never comes.
     if (omp_get_thread_num() == who) {
