@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "base/base.hpp"
@@ -55,25 +56,37 @@ struct ThreadLoop {
   loops::Iterations chunk;
 };
 
-// One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but
-// for what other files say of their own fields.
-struct alignas(64) ThreadFrame {
-  Team* team = nullptr;
-  std::uint32_t local_id = 0;   // in the node team
-  std::uint32_t global_id = 0;  // in the team: the node's offset + local_id
+// What a thread of a global team takes along when it goes on on another node (homecoming.hpp). The
+// addresses are of managed memory and of code, which all nodes have at the same place.
+struct MovableThread {
+  std::uint32_t global_id = 0;  // in the team: the node's offset + the local id
   // Who it was when the region began: by that it gets its part of static loops, to the end.
   std::uint32_t first_rank = 0;
   std::uint32_t first_local_id = 0;
-  // To the next runtime its thread is in no active region: it is its node's only one, or a guest.
-  bool serial_below = false;
-  bool is_guest = false;  // homecoming.hpp
+  // How often it asked for its number and for the team's size.
+  std::uint32_t asked_number = 0;
+  std::uint32_t asked_size = 0;
+  std::uint32_t reserved = 0;
   // How many of each work-sharing construct this thread has met in the region. All threads of a
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;
   std::uint64_t loops_met = 0;
   std::uint64_t doacrosses_met = 0;
-  std::uint64_t sections_met = 0;
-  std::uint64_t reductions_met = 0;
+  // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
+  std::byte* stack_low = nullptr;
+  std::byte* stack_top = nullptr;
+  EntryFrame* entry = nullptr;  // the call of the outlined function, on that stack
+  ThreadState departure;        // where it has left that stack, and another thread goes on
+};
+
+// One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but
+// for what other files say of their own fields.
+struct alignas(64) ThreadFrame : MovableThread {
+  Team* team = nullptr;
+  std::uint32_t local_id = 0;  // in the node team
+  // To the next runtime its thread is in no active region: it is its node's only one, or a guest.
+  bool serial_below = false;
+  bool is_guest = false;  // homecoming.hpp
   // Of the sections construct under way: the next one that is this thread's.
   std::uint64_t next_section = 0;
   // What the next runtime gave its thread: kmpc: the addresses of the local gtid and bound id.
@@ -101,19 +114,11 @@ struct alignas(64) ThreadFrame {
   LeaderCounters* counters = nullptr;
   // Of locks that it has taken in the region and not released.
   std::int32_t locks_held = 0;
-  // How often it asked for its number and for the team's size.
-  std::uint32_t asked_number = 0;
-  std::uint32_t asked_size = 0;
   NodeTotals totals;
   // The region's, where this is the team's thread 0; else nullptr.
   LoopBook* book = nullptr;
-  // The stack that the outlined function runs on: [stack_low, stack_top). Managed memory.
-  std::byte* stack_low = nullptr;
-  std::byte* stack_top = nullptr;
-  // The call of the outlined function, on that stack; and for a thread that goes home (homecoming):
-  // how it leaves the stack, and where another one goes on.
-  EntryFrame* entry = nullptr;
-  ThreadState home, departure;
+  // Of a thread that another one goes on for: how it leaves its stack.
+  ThreadState home;
 };
 
 struct ThreadContext {

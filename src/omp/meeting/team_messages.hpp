@@ -7,7 +7,7 @@
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
-#include "omp/launch/thread_state.hpp"
+#include "omp/frame.hpp"
 #include "omp/local_runtime.hpp"
 #include "omp/region/region.hpp"
 
@@ -77,24 +77,10 @@ struct TravellersHead {
   std::uint32_t count;
 };
 
-// A thread on its way home: where it goes on, and how far it has come in the region.
+// A thread on its way home.
 struct Traveller {
-  std::uint32_t global_id;
-  std::uint32_t first_rank;
-  std::uint32_t first_local_id;
-  std::uint32_t asked_number;
-  std::uint32_t asked_size;
-  std::uint32_t reserved;
-  std::uint64_t singles_met;
-  std::uint64_t loops_met;
-  std::uint64_t doacrosses_met;
-  std::uint64_t sections_met;
-  std::uint64_t reductions_met;
-  std::uint64_t stack_low;
-  std::uint64_t stack_top;
-  std::uint64_t entry;
-  std::uint64_t stack_guard;  // what the compiler's checks of the stack expect there
-  ThreadState departure;
+  MovableThread thread;
+  std::uint64_t stack_guard;  // what the compiler's checks of its stack expect
   Icvs icvs;
 };
 static_assert(sizeof(Traveller) % 8 == 0);

@@ -22,46 +22,6 @@ std::uint64_t stack_guard() {
 }
 void set_stack_guard(std::uint64_t guard) { asm volatile("movq %0, %%fs:0x28" : : "r"(guard)); }
 
-Traveller traveller_of(const ThreadFrame& frame) {
-  Traveller traveller{};
-  traveller.global_id = frame.global_id;
-  traveller.first_rank = frame.first_rank;
-  traveller.first_local_id = frame.first_local_id;
-  traveller.asked_number = frame.asked_number;
-  traveller.asked_size = frame.asked_size;
-  traveller.singles_met = frame.singles_met;
-  traveller.loops_met = frame.loops_met;
-  traveller.doacrosses_met = frame.doacrosses_met;
-  traveller.sections_met = frame.sections_met;
-  traveller.reductions_met = frame.reductions_met;
-  traveller.stack_low = reinterpret_cast<std::uint64_t>(frame.stack_low);
-  traveller.stack_top = reinterpret_cast<std::uint64_t>(frame.stack_top);
-  traveller.entry = reinterpret_cast<std::uint64_t>(frame.entry);
-  traveller.stack_guard = stack_guard();
-  traveller.departure = frame.departure;
-  return traveller;
-}
-
-void set_up(ThreadFrame& frame, Team& team, const Traveller& from) {
-  frame.team = &team;
-  frame.local_id = from.global_id;
-  frame.global_id = from.global_id;
-  frame.first_rank = from.first_rank;
-  frame.first_local_id = from.first_local_id;
-  frame.serial_below = true;
-  frame.is_guest = true;
-  frame.asked_number = from.asked_number;
-  frame.asked_size = from.asked_size;
-  frame.singles_met = from.singles_met;
-  frame.loops_met = from.loops_met;
-  frame.doacrosses_met = from.doacrosses_met;
-  frame.sections_met = from.sections_met;
-  frame.reductions_met = from.reductions_met;
-  frame.stack_low = reinterpret_cast<std::byte*>(from.stack_low);
-  frame.stack_top = reinterpret_cast<std::byte*>(from.stack_top);
-  frame.entry = reinterpret_cast<EntryFrame*>(from.entry);
-}
-
 }  // namespace
 
 Guests::Guests(Team& team, std::span<const Traveller> travellers)
@@ -70,7 +30,12 @@ Guests::Guests(Team& team, std::span<const Traveller> travellers)
     auto& guest = guests_.emplace_back(std::make_unique<Guest>());
     guest->all = this;
     guest->from = traveller;
-    set_up(guest->frame, team, traveller);
+    ThreadFrame& frame = guest->frame;
+    static_cast<MovableThread&>(frame) = traveller.thread;
+    frame.team = &team;
+    frame.local_id = frame.global_id;
+    frame.serial_below = true;
+    frame.is_guest = true;
   }
 }
 
@@ -114,7 +79,7 @@ void Guests::go_on(Guest& guest) {
   context.native_stack = stack_pointer - 512;
   amasia_switch(
       stack_pointer - 512,
-      [](void* it) { amasia_resume(&static_cast<Guest*>(it)->from.departure); }, &guest,
+      [](void* it) { amasia_resume(&static_cast<Guest*>(it)->frame.departure); }, &guest,
       &guest.end);
   set_stack_guard(own_guard);
   context = ThreadContext{};
@@ -278,7 +243,7 @@ void Team::take_guests() {
 // On the native stack, since the managed one is the origin's once it knows of it.
 void Team::leave(ThreadFrame& frame) {
   thread_context.native_stack = nullptr;
-  Traveller traveller = traveller_of(frame);
+  Traveller traveller{.thread = frame, .stack_guard = stack_guard(), .icvs = {}};
   {
     const HideFrame hidden;
     traveller.icvs = runtime_->icvs();
