@@ -20,6 +20,11 @@ constexpr PageCount kPopulate = 4;
 // A walk that goes further is not asked for when a place is entered: it would be in the way of all
 // that is needed before, and asks for itself early enough.
 constexpr PageCount kLongWalk = 16;
+
+bool is_on_its_way(CacheState state) {
+  return state != CacheState::kInvalid && state != CacheState::kShared &&
+         state != CacheState::kExclusive;
+}
 // A hint larger than this is cut: it would keep the engine from its faults.
 constexpr PageCount kMaxPagesInHint = 4096;
 // Asked back at a time: a fault waits for what is on its way, 2 ms where a link has 200 MB/s.
@@ -95,7 +100,7 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
     // was left out of the view to tell how far a walk has come.
     if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
-      const bool walks = read_ahead(fault, as_writer);
+      const bool walks = read_ahead(fault, as_writer, is_on_its_way(state));
       if (!walks && as_writer) collect_around(fault.page);
       if (!walks && !as_writer && state != CacheState::kShared) read_around(fault.page);
     }
@@ -138,7 +143,7 @@ bool Coherence::ask_early(PageIndex page, Recall::Want want) {
   ++counts_.pages_prefetched;
   if (write) migratory_.on_upgrade(page, now_);  // which it will not hear of by a fault
   step_cache(page, {write ? CacheEventKind::kWriteFault : CacheEventKind::kPrefetchRead}, nullptr);
-  read_ahead({page, 0, write}, write);
+  read_ahead({page, 0, write}, write, false);
   return true;
 }
 
@@ -177,11 +182,12 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
 }
 
 // `as_writer`: how to ask for pages. A walk that reads may want to own them.
-bool Coherence::read_ahead(const Fault& fault, bool as_writer) {
+bool Coherence::read_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
   if (limited() && copies_.count() >= copies_allowed()) return true;
   const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
   const PageIndex segment_end = page_at(segment, segment.count);
-  const ReadAhead::Plan plan = read_ahead_.on_fault(fault.page, fault.write, segment_end);
+  const ReadAhead::Plan plan =
+      read_ahead_.on_fault(fault.page, fault.write, segment_end, on_its_way);
   for (PageCount i = 0; i < plan.run.count; ++i) ask_for(page_at(plan.run, i), as_writer);
   return plan.run.count > 0;
 }

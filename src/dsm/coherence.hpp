@@ -116,7 +116,7 @@ class Coherence {
   bool ask_early(PageIndex page, Recall::Want want);
   bool asks_as_writer(const Fault& fault, protocol::CacheState state, std::uint64_t place);
   // True: its neighbours are asked for, or must not be.
-  bool read_ahead(const Fault& fault, bool as_writer);
+  bool read_ahead(const Fault& fault, bool as_writer, bool on_its_way);
   void read_around(PageIndex page);
   bool ask_for(PageIndex page, bool write);  // false: it is here, or asked for
   void gather();

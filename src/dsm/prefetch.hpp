@@ -12,10 +12,13 @@
 // it opens the next window while the thread works through the present one. Windows double from
 // kFirstWindow up to a limit, as long as the walk goes on.
 //
-// Repeated walks: a program that exchanges borders walks over the same few pages again and again,
-// too short for a window. How far the walk from a page came is remembered, and the next one that
-// begins there asks for all of that at once. Since it then faults no more, nobody sees whether it
-// still goes as far: every kRelearn-th time it asks for nothing.
+// Repeated walks: programs walk over the same pages again and again, in between which others write
+// them: borders, and a thread's part of an array. How far the walk from a page came is remembered;
+// the next one that begins there asks for that much, and for no more: beyond it may be another
+// node's part, which would have to take it back page by page. Further on the walk is followed as a
+// new one. Since the walk then faults only where it begins, nobody sees whether it still goes as
+// far: every kRelearn-th time the last page that is asked for is left out of the view, and where it
+// has not been touched by the next time, the half is remembered.
 //
 // Writing walks: a page asked for in vain is taken away from its owner, so a stream that writes
 // must have been longer, and its window stays smaller.
@@ -49,8 +52,9 @@ class ReadAhead {
     bool has_trigger = false;
   };
 
-  // `segment_end`: one more than the last page that may be asked for.
-  Plan on_fault(PageIndex page, bool write, PageIndex segment_end);
+  // `segment_end`: one more than the last page that may be asked for. `on_its_way`: the page has
+  // been asked for already.
+  Plan on_fault(PageIndex page, bool write, PageIndex segment_end, bool on_its_way = false);
 
   // How far the walk from this page came the last time, in pages; 0: none is remembered.
   PageCount reach_from(PageIndex page, bool write) const;
@@ -69,6 +73,7 @@ class ReadAhead {
     std::uint64_t last_use = 0;
     std::uint32_t length = 0;  // faults in sequence
     bool write = false;
+    std::uint64_t known_end = 0;  // of the walks that began there before; 0: none did
   };
   // How far the walks that began at a page came.
   struct Walk {
@@ -76,12 +81,15 @@ class ReadAhead {
     PageCount reach = 0;      // pages
     bool write = false;
     std::uint32_t repeats = 0;
+    std::uint64_t look_out = 0;  // left out of the view to see whether it is touched; 0: none
   };
   static std::size_t slot_of_walk(std::uint64_t first, bool write);
   Walk& walk_from(std::uint64_t first, bool write) { return walks_[slot_of_walk(first, write)]; }
+  // How far it is known to come now, in pages; 0: that is to be found out.
+  static PageCount reach_now(Walk& walk);
   Plan begin(PageIndex page, bool write, PageIndex segment_end);
   void note_reach(const Stream& stream, PageIndex page);
-  Stream* find(PageIndex page, bool write);
+  Stream* find(PageIndex page, bool write, bool on_its_way);
   Stream& oldest();
   Plan open_window(Stream& stream, PageIndex page, PageIndex segment_end);
 

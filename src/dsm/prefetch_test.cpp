@@ -28,6 +28,15 @@ std::uint64_t walk(ReadAhead& ahead, std::uint64_t first, std::uint64_t count, b
   return waits;
 }
 
+// The same by a node whose pages are taken away before each walk. What it asks for, the page after
+// it.
+std::uint64_t asked_until(ReadAhead& ahead, std::uint64_t first, std::uint64_t count, bool write,
+                          std::uint64_t* waits) {
+  std::set<std::uint64_t> asked;
+  *waits = walk(ahead, first, count, write, &asked);
+  return *asked.rbegin() + 1;
+}
+
 TEST(ReadAhead, OneFaultAsksForNothing) {
   ReadAhead ahead(64);
   EXPECT_EQ(ahead.on_fault(PageIndex{10}, false, kEnd).run.count, 0U);
@@ -97,12 +106,29 @@ TEST(ReadAhead, ATriggerIsOfOneKindOfAccess) {
   EXPECT_FALSE(ahead.is_trigger(PageIndex{15}, false));
 }
 
-TEST(ReadAhead, AFaultInsideTheWindowKeepsTheStreamAndAsksForNothing) {
+TEST(ReadAhead, AFaultThatComesBeforeThePageKeepsTheStreamAndAsksForNothing) {
   ReadAhead ahead(64);
   ahead.on_fault(PageIndex{10}, false, kEnd);
   ahead.on_fault(PageIndex{11}, false, kEnd);
-  EXPECT_EQ(ahead.on_fault(PageIndex{13}, false, kEnd).run.count, 0U);
+  EXPECT_EQ(ahead.on_fault(PageIndex{13}, false, kEnd, true).run.count, 0U);
   EXPECT_EQ(ahead.on_fault(PageIndex{14}, false, kEnd).run.first, PageIndex{16});
+}
+
+TEST(ReadAhead, AWalkOverPagesThatOthersHaveTakenSinceIsANewOne) {
+  ReadAhead ahead(64);
+  std::set<std::uint64_t> asked;
+  walk(ahead, 100, 1000, false, &asked);
+  const std::uint64_t last = *asked.rbegin();  // of a window that nobody has come to the end of
+  asked.clear();
+  EXPECT_EQ(walk(ahead, last - 50, 50, false, &asked), 2U);
+}
+
+TEST(ReadAhead, PageZeroContinuesNothing) {
+  ReadAhead ahead(64);
+  ahead.on_fault(PageIndex{10}, false, kEnd);
+  ahead.on_fault(PageIndex{0}, false, kEnd);
+  EXPECT_EQ(ahead.reach_from(PageIndex{10}, false), 0U);
+  EXPECT_FALSE(ahead.is_trigger(PageIndex{0}, false));
 }
 
 TEST(ReadAhead, AWalkOverTheSamePagesWaitsOnceWhenItIsKnown) {
@@ -119,18 +145,47 @@ TEST(ReadAhead, AWalkOverTheSamePagesWaitsOnceWhenItIsKnown) {
   }
 }
 
-TEST(ReadAhead, AWalkThatHasBecomeShorterIsLearntAnewAfterAWhile) {
-  ReadAhead ahead(64);
-  std::set<std::uint64_t> asked;
-  walk(ahead, 100, 5, false, &asked);
-  PageCount asked_for = 0;
-  for (std::uint32_t round = 0; round <= ReadAhead::kRelearn; ++round) {
-    asked_for = ahead.on_fault(PageIndex{100}, false, kEnd).run.count;
-    if (round == 0) {
-      EXPECT_GE(asked_for, 4U);
+TEST(ReadAhead, AKnownWalkAsksForNothingBeyondItsEnd) {
+  for (const bool write : {false, true}) {
+    for (const std::uint64_t count : {2, 3, 5, 29, 74, 147, 1000}) {
+      ReadAhead ahead(128);
+      std::uint64_t waits = 0;
+      for (int round = 0; round < 16; ++round) {
+        asked_until(ahead, 100, count, write, &waits);
+      }
+      for (int round = 0; round < 200; ++round) {
+        ASSERT_EQ(asked_until(ahead, 100, count, write, &waits), 100 + count)
+            << count << " pages, round " << round;
+        ASSERT_EQ(waits, 1U) << count << " pages, round " << round;
+      }
     }
   }
-  EXPECT_EQ(asked_for, 0U);
+}
+
+TEST(ReadAhead, AWalkThatGoesOnFurtherIsFollowedAndRemembered) {
+  for (const bool write : {false, true}) {
+    ReadAhead ahead(128);
+    std::uint64_t waits = 0;
+    for (int round = 0; round < 8; ++round) asked_until(ahead, 100, 20, write, &waits);
+    EXPECT_LE(asked_until(ahead, 100, 60, write, &waits), 100U + 3 * 60);
+    EXPECT_LE(waits, write ? 5U : 3U);
+    for (int round = 0; round < 16; ++round) asked_until(ahead, 100, 60, write, &waits);
+    EXPECT_EQ(asked_until(ahead, 100, 60, write, &waits), 100U + 60);
+    EXPECT_EQ(waits, 1U);
+  }
+}
+
+TEST(ReadAhead, AWalkThatHasBecomeShorterIsNoticedAfterAWhile) {
+  for (const bool write : {false, true}) {
+    ReadAhead ahead(128);
+    std::uint64_t waits = 0;
+    for (int round = 0; round < 8; ++round) asked_until(ahead, 100, 60, write, &waits);
+    EXPECT_EQ(asked_until(ahead, 100, 5, write, &waits), 100U + 60);
+    for (std::uint32_t round = 0; round < 2 * ReadAhead::kRelearn; ++round) {
+      asked_until(ahead, 100, 5, write, &waits);
+    }
+    EXPECT_LE(asked_until(ahead, 100, 5, write, &waits), 100U + 2 * 5);
+  }
 }
 
 TEST(ReadAhead, ARepeatedWalkEndsAtTheSegment) {
