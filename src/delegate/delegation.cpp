@@ -48,6 +48,7 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
       call.result = os::make_uncaught_call(call.number, call.arguments);
       // Release, partner: outputs_written. The bytes are in the stream.
       if (output) outputs_written_.fetch_add(1, std::memory_order_release);
+      if (call.number == SYS_futex && call.result >= 0) call.result += futexes_.wake_beside(call);
       return;
     }
     call.result = call.number == SYS_futex ? futexes_.answer(call) : calls_.answer(call);

@@ -127,6 +127,37 @@ TEST(Futexes, AMutexHoldsAcrossNodesAndNoWakeUpIsLost) {
   EXPECT_GT(job.counts(1).futex_calls + job.counts(2).futex_calls, 0u);
 }
 
+// A library that the runtime uses, too, has threads for the program: they wait in the kernel.
+TEST(Futexes, ThreadsOfTheRuntimeAndOfTheProgramWakeEachOther) {
+  Job job(2);
+  std::atomic<std::uint32_t> word{0};
+  const auto as_program = [](auto&& work) { work(); };
+  const auto as_runtime = [](auto&& work) { os::in_runtime_section(work); };
+  for (const int flag : {0, FUTEX_PRIVATE_FLAG}) {
+    const auto wait = [&](auto&& as) {
+      return std::thread([&, as] {
+        as([&] { EXPECT_EQ(job.futex(0, word, FUTEX_WAIT | flag, 0), 0); });
+      });
+    };
+    // Asks until somebody is there.
+    const auto wake = [&](auto&& as, int node) {
+      long woken = 0;
+      while (woken == 0) {
+        as([&] { woken = job.futex(node, word, FUTEX_WAKE | flag, 1); });
+      }
+      EXPECT_EQ(woken, 1);
+    };
+    for (const int node : {0, 1}) {
+      std::thread of_runtime = wait(as_runtime);
+      wake(as_program, node);
+      of_runtime.join();
+    }
+    std::thread of_program = wait(as_program);
+    wake(as_runtime, 0);
+    of_program.join();
+  }
+}
+
 TEST(Output, StaysOnItsNodeAndIsNoticed) {
   Job job(2);
   EXPECT_EQ(job.outputs_written(1), 0u);

@@ -2,10 +2,13 @@
 #include "delegate/futexes.hpp"
 
 #include <linux/futex.h>
+#include <sys/syscall.h>
 #include <time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <optional>
 
 namespace amasia::delegate {
 namespace {
@@ -28,6 +31,29 @@ AwaitedCall about(const char* what, std::uint64_t address) {
   return {.object = AwaitedCall::Object::kFutex, .what = what, .number = address};
 }
 
+// What the call, which wakes or moves waiters, asks for; none where it does something else. All
+// that would be moved are woken, which is allowed: they look at their word and wait again.
+std::optional<FutexMessage> wake_up_of(const os::TrappedCall& call) {
+  const int operation = static_cast<int>(call.arguments[1]);
+  FutexMessage wake_up{.address = call.arguments[0],
+                       .bitset = FUTEX_BITSET_MATCH_ANY,
+                       .count = static_cast<std::uint32_t>(call.arguments[2]),
+                       .flags = static_cast<std::uint32_t>(operation) & FUTEX_PRIVATE_FLAG};
+  switch (operation & FUTEX_CMD_MASK) {
+    case FUTEX_WAKE:
+      return wake_up;
+    case FUTEX_WAKE_BITSET:
+      wake_up.bitset = static_cast<std::uint32_t>(call.arguments[5]);
+      return wake_up;
+    case FUTEX_REQUEUE:
+    case FUTEX_CMP_REQUEUE:
+      wake_up.count = std::numeric_limits<std::int32_t>::max();
+      return wake_up;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace
 
 long Futexes::answer(const os::TrappedCall& call) noexcept {
@@ -43,19 +69,21 @@ long Futexes::answer(const os::TrappedCall& call) noexcept {
     case FUTEX_WAIT_BITSET:
       if (static_cast<std::uint32_t>(sixth) == 0) return -EINVAL;
       return wait(address, number, static_cast<std::uint32_t>(sixth), deadline_of(time, operation));
-    case FUTEX_WAKE:
-      return wake(address, number, kAnyBit);
-    case FUTEX_WAKE_BITSET:
-      return wake(address, number, static_cast<std::uint32_t>(sixth));
     case FUTEX_CMP_REQUEUE:
       if (word_at(address) != static_cast<std::uint32_t>(sixth)) return -EAGAIN;
-      [[fallthrough]];
-    case FUTEX_REQUEUE:
-      // Waking those that would be moved is allowed: they look at their word and wait again.
-      return wake(address, std::numeric_limits<std::uint32_t>::max(), kAnyBit);
+      break;
     default:
-      return -ENOSYS;  // priority inheritance and WAKE_OP, which the C library can do without
+      break;
   }
+  const std::optional<FutexMessage> wake_up = wake_up_of(call);
+  // Not carried: priority inheritance and WAKE_OP, which the C library can do without.
+  return wake_up.has_value() ? wake(*wake_up) : -ENOSYS;
+}
+
+// Node 0's, as libraries that the runtime uses, too, have threads for the program there only.
+long Futexes::wake_beside(const os::TrappedCall& call) noexcept {
+  const std::optional<FutexMessage> wake_up = at_origin() ? wake_up_of(call) : std::nullopt;
+  return wake_up.has_value() ? wake_in_table(*wake_up) : 0;
 }
 
 long Futexes::wait(std::uint64_t address, std::uint32_t expected, std::uint32_t bitset,
@@ -108,11 +136,10 @@ bool Futexes::leave_table(std::uint64_t address, std::uint64_t waiter) {
   return ask_origin(kFutexRemove, {.address = address, .waiter = waiter}) != 0;
 }
 
-long Futexes::wake(std::uint64_t address, std::uint32_t count, std::uint32_t bitset) {
-  const FutexMessage message{.address = address, .bitset = bitset, .count = count};
-  if (!at_origin()) return ask_origin(kFutexWake, message);
+long Futexes::wake(FutexMessage wake_up) {
+  if (!at_origin()) return ask_origin(kFutexWake, wake_up);
   long woken = 0;
-  os::in_runtime_section([&] { woken = wake_at_origin(message); });
+  os::in_runtime_section([&] { woken = wake_at_origin(wake_up); });
   return woken;
 }
 
@@ -130,6 +157,16 @@ long Futexes::ask_origin(Type type, FutexMessage message) {
 }
 
 long Futexes::wake_at_origin(const FutexMessage& message) {
+  const long woken = wake_in_table(message);
+  const long more = static_cast<long>(message.count) - woken;
+  if (more <= 0) return woken;
+  const long others = os::make_uncaught_call(
+      SYS_futex, {message.address, FUTEX_WAKE_BITSET | message.flags,
+                  static_cast<std::uint64_t>(more), 0, 0, message.bitset});
+  return woken + std::max(others, 0L);
+}
+
+long Futexes::wake_in_table(const FutexMessage& message) {
   std::vector<FutexWaiter> woken;
   {
     const std::lock_guard lock(table_mutex_);

@@ -14,12 +14,15 @@ namespace amasia::delegate {
 
 // operation | caller          | effect
 // answer    | program threads | does what the futex call asks; sleeps for as long as it would
+// wake_beside | runtime's threads of the origin | has threads of the program hear of a wake-up that
+//             |                 | the kernel was asked for; returns how many did
 // on_add, on_remove, on_wake | service thread of the origin | moves the table, answers
 class Futexes {
  public:
   Futexes(fabric::Fabric& fabric, CallSlots& slots) : fabric_(fabric), slots_(slots) {}
 
   long answer(const os::TrappedCall& call) noexcept;
+  long wake_beside(const os::TrappedCall& call) noexcept;
 
   void on_add(NodeId from, const FutexMessage& message);
   void on_remove(NodeId from, const FutexMessage& message);
@@ -30,13 +33,15 @@ class Futexes {
  private:
   bool at_origin() const { return fabric_.self() == base::kOrigin; }
   long wait(std::uint64_t address, std::uint32_t expected, std::uint32_t bitset, Nanos deadline);
-  long wake(std::uint64_t address, std::uint32_t count, std::uint32_t bitset);
+  long wake(FutexMessage wake_up);
   // Makes sure that every wake-up from now on reaches `waiter` (invariant G1).
   void enter_table(std::uint64_t address, std::uint64_t waiter, std::uint32_t bitset);
   // True if it was still there; false if a wake-up has been sent to it.
   bool leave_table(std::uint64_t address, std::uint64_t waiter);
   long ask_origin(Type type, FutexMessage message);
+  // Threads of the program, which are in the table; then those of the runtime, in the kernel.
   long wake_at_origin(const FutexMessage& message);
+  long wake_in_table(const FutexMessage& message);
   void answer_at(NodeId node, std::uint64_t ticket, long result);
 
   fabric::Fabric& fabric_;

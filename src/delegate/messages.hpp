@@ -30,6 +30,8 @@ struct FutexMessage {
   std::uint64_t reply = 0;   // the ticket to answer
   std::uint32_t bitset = 0;
   std::uint32_t count = 0;
+  std::uint32_t flags = 0;  // of a wake-up: FUTEX_PRIVATE_FLAG, as the caller gave it
+  std::uint32_t reserved = 0;
 };
 
 // Followed by `in_size` bytes that the call reads. `out_size` bytes may come back.

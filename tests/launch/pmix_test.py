@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Under mpirun each rank is a launcher, and rank k starts node k."""
+"""Under mpirun each rank is a launcher, and rank k starts node k. And programs that use MPI
+themselves: the job is one rank of theirs, whose first node calls MPI."""
 
 import shutil
 import subprocess
 import unittest
 
-from launcher import AMASIA, BUILD, LaunchTest, PATIENCE, PLAIN, PROGRAM, main
+from launcher import AMASIA, BUILD, LaunchTest, PATIENCE, PLAIN, PROGRAM, amasia, main
 
 REGION_PROGRAM = str(BUILD / "bin" / "launch_test_region")
+HYBRID = BUILD / "bin" / "launch_test_hybrid"
 MPIRUN = ["mpirun", "--oversubscribe", "--allow-run-as-root", "--bind-to", "none"]
 
 
@@ -75,6 +77,24 @@ class UnderMpirun(LaunchTest):
         result = self.mpirun(1, "--bootstrap=fork", "-n2", PROGRAM, TEST_REPORT="1")
         self.assertEqual(result.returncode, 0, result)
         self.assertIn("node 1 of 2 ", result.stderr)
+
+
+@unittest.skipUnless(HYBRID.exists(), "built without MPI")
+class ProgramsWithMpi(LaunchTest):
+    def tearDown(self):
+        self.assert_nothing_left()
+
+    def test_run_as_a_single_rank(self):
+        for nodes in ("1", "2", "3"):
+            result = amasia("run", "-n", nodes, str(HYBRID), env=self.env(AMASIA_LIBRARY=None))
+            self.assertEqual((result.code, result.out), (0, "1 499500\n"), result)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_run_under_mpirun(self):
+        result = subprocess.run([*MPIRUN, "-np", "2", AMASIA, "run", str(HYBRID)],
+                                env=self.env(AMASIA_LIBRARY=None), text=True, capture_output=True,
+                                stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
+        self.assertEqual((result.returncode, result.stdout), (0, "1 499500\n"), result)
 
 
 if __name__ == "__main__":
