@@ -17,11 +17,11 @@ constexpr std::array<std::string_view, 5> kOtherLaunchers = {"PMIX_", "PMI_", "O
 
 std::string_view name_of(std::string_view entry) { return entry.substr(0, entry.find('=')); }
 
-bool is_dropped(std::string_view name) {
+bool is_dropped(std::string_view name, bool joined) {
   if (name == "LD_PRELOAD" || name == "LD_BIND_NOW" || name.starts_with("AMASIA_")) return true;
   if (name == "OMP_HET_PTG") return true;  // among the options by now
-  return std::any_of(kOtherLaunchers.begin(), kOtherLaunchers.end(),
-                     [&](std::string_view prefix) { return name.starts_with(prefix); });
+  return joined && std::any_of(kOtherLaunchers.begin(), kOtherLaunchers.end(),
+                               [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
 bool says_how_to_wait(const char* const* environment) {
@@ -64,7 +64,7 @@ std::vector<std::string> job_environment(const char* const* environment,
       out.push_back(fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime));
       continue;
     }
-    if (!is_dropped(name_of(text))) out.emplace_back(text);
+    if (!is_dropped(name_of(text), job.joined)) out.emplace_back(text);
   }
   if (!options.emulate.empty() && !says_how_to_wait(environment)) {
     out.emplace_back("OMP_WAIT_POLICY=passive");

@@ -17,9 +17,16 @@ TEST(JobEnvironment, KeepsTheUsersAndAddsOurs) {
                                "LD_BIND_NOW=",           nullptr};
   base::Options options;
   options.nodes = 3;
-  EXPECT_EQ(job_environment(environment, options, {"/l/libamasia.so", "name"}),
+  EXPECT_EQ(job_environment(environment, options, {"/l/libamasia.so", "name", true}),
             (Entries{"HOME=/home/x", "UCX_TLS=tcp", "LD_PRELOAD=/l/libamasia.so:/a.so:/b.so",
                      "LD_BIND_NOW=1", "AMASIA_NODES=3", "AMASIA_LAUNCHER=name"}));
+}
+
+TEST(JobEnvironment, LeavesTheProgramInAJobThatWeHaveNotJoined) {
+  const char* environment[] = {"PMIX_RANK=3", "OMPI_COMM_WORLD_SIZE=2", nullptr};
+  const Entries entries = job_environment(environment, {}, {"/l/libamasia.so", "name", false});
+  EXPECT_EQ(entries[0], "PMIX_RANK=3");
+  EXPECT_EQ(entries[1], "OMPI_COMM_WORLD_SIZE=2");
 }
 
 TEST(JobEnvironment, PreloadsItselfOnce) {

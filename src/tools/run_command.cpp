@@ -254,7 +254,8 @@ Result<SupervisorSettings> make_settings(const Job& job, Parts& parts) {
     return settings;
   }
   settings.command.environment =
-      job_environment(environ, job.options, {parts.library, parts.name});
+      job_environment(environ, job.options,
+                      {parts.library, parts.name, parts.membership != nullptr});
   auto listeners = listen_everywhere(parts.name, parts.spaces ? &*parts.spaces : nullptr);
   if (!listeners.ok()) return listeners.error();
   settings.listeners = std::move(listeners).value();

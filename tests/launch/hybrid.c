@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // An MPI program with an OpenMP region, as many are: MPI starts threads of its own, and those of
-// its libraries that the runtime uses as well.
+// its libraries that the runtime uses as well. With an argument it asks for MPI on all threads.
 #include <mpi.h>
 #include <stdio.h>
 
 int main(int count, char** values) {
-  MPI_Init(&count, &values);
+  if (count == 1) {
+    MPI_Init(&count, &values);
+  } else {
+    int provided = 0;
+    MPI_Init_thread(&count, &values, MPI_THREAD_MULTIPLE, &provided);
+  }
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   long sum = 0;

@@ -84,17 +84,35 @@ class ProgramsWithMpi(LaunchTest):
     def tearDown(self):
         self.assert_nothing_left()
 
+    def run_hybrid(self, nodes, *arguments):
+        result = amasia("run", "-n", nodes, "--share=always", "--stats", str(HYBRID), *arguments,
+                        env=self.env(AMASIA_LIBRARY=None))
+        self.assertEqual((result.code, result.out), (0, "1 499500\n"), result)
+        return result
+
     def test_run_as_a_single_rank(self):
         for nodes in ("1", "2", "3"):
-            result = amasia("run", "-n", nodes, str(HYBRID), env=self.env(AMASIA_LIBRARY=None))
-            self.assertEqual((result.code, result.out), (0, "1 499500\n"), result)
+            result = self.run_hybrid(nodes)
+            self.assertIn("shares" if nodes == "1" else "whatever it costs", result.err)
+
+    def test_that_may_call_mpi_on_any_thread_stay(self):
+        result = self.run_hybrid("2", "multiple")
+        self.assertIn("on node 0 only: its code may use what was loaded after", result.err)
 
     @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
-    def test_run_under_mpirun(self):
+    def test_run_on_the_first_node_of_a_job_of_mpirun(self):
         result = subprocess.run([*MPIRUN, "-np", "2", AMASIA, "run", str(HYBRID)],
                                 env=self.env(AMASIA_LIBRARY=None), text=True, capture_output=True,
                                 stdin=subprocess.DEVNULL, timeout=PATIENCE, check=False)
         self.assertEqual((result.returncode, result.stdout), (0, "1 499500\n"), result)
+
+    @unittest.skipUnless(shutil.which("mpirun"), "no mpirun here")
+    def test_of_several_ranks_have_a_job_each(self):
+        result = subprocess.run([*MPIRUN, "-np", "2", AMASIA, "run", "--bootstrap=fork", "-n", "2",
+                                 str(HYBRID)], env=self.env(AMASIA_LIBRARY=None), text=True,
+                                capture_output=True, stdin=subprocess.DEVNULL, timeout=PATIENCE,
+                                check=False)
+        self.assertEqual((result.returncode, result.stdout), (0, "2 999000\n2 999000\n"), result)
 
 
 if __name__ == "__main__":

@@ -71,6 +71,21 @@ TEST(Objects, ALibraryThatIsOpenedAfterTheyHaveSettledIsSeen) {
   EXPECT_EXIT(opens(), testing::ExitedWithCode(0), "");
 }
 
+TEST(Objects, WhatIsAcceptedIsNotLateButWhatComesAfterIs) {
+  const auto opens = [] {
+    const auto table = std::make_unique<ObjectTable>();
+    if (!table->scan(reinterpret_cast<const void*>(&objects))) std::exit(1);
+    table->settle();
+    if (dlopen("libcrypt.so.1", RTLD_NOW) == nullptr) std::exit(2);
+    table->accept_opened();
+    if (table->late_library() != nullptr) std::exit(3);
+    if (dlopen("libexpat.so.1", RTLD_NOW) == nullptr) std::exit(4);
+    const char* const late = table->late_library();
+    std::exit(late != nullptr && std::string_view(late).ends_with("/libexpat.so.1") ? 0 : 5);
+  };
+  EXPECT_EXIT(opens(), testing::ExitedWithCode(0), "");
+}
+
 TEST(Objects, RolesByName) {
   EXPECT_EQ(role_of_library("/usr/lib/x86_64-linux-gnu/libgomp.so.1"), ObjectRole::kRuntime);
   EXPECT_EQ(role_of_library("libomp.so.5"), ObjectRole::kRuntime);

@@ -24,6 +24,9 @@ constexpr std::string_view kRuntimeLibraries[] = {
     "libnl-",   "libpmix",    "libhwloc",    "libasan.so", "libtsan.so", "libubsan.so",
     "liblsan",  "libarcher.", "libomptarget"};
 
+// Open MPI's and PMIx's, also those that are opened when a program first needs them.
+constexpr std::string_view kComponents[] = {"mca_", "libmca_", "pmix_mca_"};
+
 std::string_view file_name(std::string_view path) {
   const auto slash = path.rfind('/');
   return slash == std::string_view::npos ? path : path.substr(slash + 1);
@@ -183,16 +186,47 @@ ObjectRole ObjectTable::remember_late(std::uintptr_t address) noexcept {
 }
 
 void ObjectTable::settle() noexcept {
+  late_library();  // of all that came before
+  note_last();
+}
+
+void ObjectTable::note_last() noexcept {
   link_map* last = _r_debug.r_map;
   while (last->l_next != nullptr) last = last->l_next;
-  late_library();  // of all that came before
-  if (dlopen(last->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr) last_ = last;
+  if (dlopen(last->l_name, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr) {
+    last_.store(last, std::memory_order_release);
+  }
+}
+
+void ObjectTable::accept_opened() noexcept {
+  std::size_t count = 0;
+  bool fits = true;
+  for_each_object([&](const dl_phdr_info& info) {
+    const LoadedObject object = describe(info);
+    if (object.end == 0 || find(object.begin) != nullptr) return false;
+    fits = count < accepted_.size();
+    if (fits) accepted_[count++] = object.begin;
+    return !fits;
+  });
+  if (!fits) return;
+  accepted_count_.store(count, std::memory_order_release);
+  late_path_.store(nullptr, std::memory_order_release);  // of one that a region saw meanwhile
+  note_last();
+}
+
+bool ObjectTable::is_accepted(const LoadedObject& object) const noexcept {
+  const std::size_t count = accepted_count_.load(std::memory_order_acquire);
+  if (count == 0) return false;
+  const auto* const end = accepted_.data() + count;
+  return std::find(accepted_.data(), end, object.begin) != end ||
+         is_one_of(file_name(object.path), kComponents);
 }
 
 const char* ObjectTable::late_library() noexcept {
   // The loader appends to its list. Relaxed: a thread that has opened a library has seen it do so.
-  if (last_ != nullptr &&
-      std::atomic_ref<link_map*>(last_->l_next).load(std::memory_order_relaxed) == nullptr) {
+  link_map* const last = last_.load(std::memory_order_acquire);
+  if (last != nullptr &&
+      std::atomic_ref<link_map*>(last->l_next).load(std::memory_order_relaxed) == nullptr) {
     return late_path_.load(std::memory_order_acquire);
   }
   unsigned long long added = 0;
@@ -206,7 +240,7 @@ const char* ObjectTable::late_library() noexcept {
       const LoadedObject object = describe(info);
       const bool late = find(object.begin) == nullptr && object.role == ObjectRole::kProgram;
       // gconv modules are the C library's, which opens them when a program reads text.
-      if (!late || !has_writable_data(object)) return false;
+      if (!late || !has_writable_data(object) || is_accepted(object)) return false;
       if (std::strstr(info.dlpi_name, "/gconv/") != nullptr) return false;
       if (late_path_.load(std::memory_order_relaxed) == nullptr) {
         std::strncpy(late_path_text_.data(), info.dlpi_name, late_path_text_.size() - 1);

@@ -40,12 +40,14 @@ ObjectRole role_of_library(const char* path) noexcept;
 //   operation         who                      when
 //   scan              the composition root     once, one thread, before the rest
 //   settle            the composition root     once, one thread, after scan
+//   accept_opened     MPI's initialisation     once, one thread
 //   queries           any thread, any context  after scan
 //
 // field        | written by                | read by       | ordered by
 // start_       | scan                      | all           | constant afterwards
 // late_        | remember_late, under lock | role_of       | release/acquire of late_count_
-// last_        | settle                    | late_library  | the program's main comes after it
+// last_        | settle, accept_opened     | late_library  | release/acquire
+// accepted_    | accept_opened, one thread | late_library  | release/acquire of accepted_count_
 class ObjectTable {
  public:
   static constexpr std::size_t kMaxObjects = 512;
@@ -85,6 +87,10 @@ class ObjectTable {
   // What Amasia itself loads late is there. Once, before the program's main; an object that was
   // loaded last stays loaded from now on.
   void settle() noexcept;
+  // What has been opened since is called on this node only, as are MPI's components and what they
+  // use: it is not late, nor are further components. The caller has seen that nothing was late
+  // before.
+  void accept_opened() noexcept;
 
  private:
   struct Late {
@@ -92,6 +98,8 @@ class ObjectTable {
     std::uintptr_t end = 0;
     ObjectRole role = ObjectRole::kProgram;
   };
+  void note_last() noexcept;
+  bool is_accepted(const LoadedObject& object) const noexcept;
   ObjectRole role_at(std::uintptr_t address) noexcept;
   ObjectRole remember_late(std::uintptr_t address) noexcept;
   void mark_dependencies(std::size_t index) noexcept;
@@ -108,7 +116,9 @@ class ObjectTable {
   unsigned long long added_at_start_ = 0;
   std::atomic<unsigned long long> added_seen_{0};
   std::atomic<const char*> late_path_{nullptr};
-  link_map* last_ = nullptr;  // the loader's list ended here at settle()
+  std::atomic<link_map*> last_{nullptr};  // the loader's list ended here at settle()
+  std::array<std::uintptr_t, kMaxObjects> accepted_{};  // where they begin
+  std::atomic<std::size_t> accepted_count_{0};
   std::array<char, 256> late_path_text_{};
 };
 

@@ -18,7 +18,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "it is nested in another region",
     "another thread's region was running across nodes",
     "it was forked by a thread outside of regions on another node than the origin",
-    "its code is in a library that was loaded after the start",
+    "its code may use what was loaded after the start",
     "its thread runs on a stack that other nodes cannot reach",
     "it shares a thread-local variable of its thread",
     "a region before it stayed for that, and with it its threads' threadprivate variables",
