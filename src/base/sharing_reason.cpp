@@ -132,10 +132,11 @@ std::string when_to_be_tried(const RegionStatistics& region) {
   return text;
 }
 
-// Where it is not by what is cheaper that a region is shared.
-const char* how_decided(Rule rule) {
-  if (rule == Rule::kAlways) return " whatever it costs";
-  return rule == Rule::kThreshold ? " as it faults less often than breaks even" : "";
+// Where it is not by what is cheaper that a region is shared, or not by that alone.
+const char* how_decided(const RegionStatistics& region) {
+  if (region.gathered) return ", as all regions together are quicker so";
+  if (region.rule == Rule::kAlways) return " whatever it costs";
+  return region.rule == Rule::kThreshold ? " as it faults less often than breaks even" : "";
 }
 
 // It would be shared by its own measurements.
@@ -163,7 +164,7 @@ std::string when_decided(const RegionStatistics& region) {
       return when_elsewhere(region);
     default:
       if (region.nodes == 1 && region.decided_runs() == region.runs) return when_together(region);
-      return when_shared(region, how_decided(region.rule));
+      return when_shared(region, how_decided(region));
   }
 }
 

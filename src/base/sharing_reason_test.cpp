@@ -54,6 +54,10 @@ TEST(SharingReason, SharedHoldsWhatItTakesAgainstWhatAloneWould) {
   region.rule = RegionStatistics::Rule::kThreshold;
   EXPECT_EQ(sharing_reason(region),
             "shared 0.75 : 0.25 as it faults less often than breaks even: 21.3 ms a run");
+  region.rule = RegionStatistics::Rule::kPrediction;
+  region.gathered = true;
+  EXPECT_EQ(sharing_reason(region),
+            "shared 0.75 : 0.25, as all regions together are quicker so: 21.3 ms a run");
 }
 
 TEST(SharingReason, AloneByPredictionSaysWhatSharingWouldCost) {

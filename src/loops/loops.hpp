@@ -12,6 +12,7 @@
 
 #include "base/base.hpp"
 #include "loops/common_node.hpp"
+#include "loops/common_sharing.hpp"
 #include "loops/common_trial.hpp"
 #include "loops/cpu_limit.hpp"
 #include "loops/dealer.hpp"

@@ -321,6 +321,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   const Latest before =
       std::exchange(latest_, {now.elapsed, now.computing + now.stall + findings_.rest});
   const bool settles = cold || kSettling * now.elapsed < before.elapsed;
+  if (with_others_) return;
   falls_ = kFalling * now.elapsed < before.elapsed;
   comes_ = kComing * now.elapsed < before.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
@@ -375,6 +376,20 @@ void SharingModel::observe_come_home(Nanos elapsed, double lost) {
   findings_.alone = std::max(0.0, findings_.shared - lost);
   cost_of_trying_ = (phase_ == Phase::kCold ? 0 : cost_of_trying_) + lost;
   go_alone();
+}
+
+void SharingModel::share_with_others(std::span<const double> powers) {
+  std::copy(powers.begin(), powers.end(), powers_.begin());
+  ++version_;
+  variation_ = {};
+  with_others_ = true;
+  enter(Phase::kShared);
+}
+
+double SharingModel::promise_of_sharing(bool alone, Nanos elapsed, double part) const {
+  if (findings_of_ == 0) return 0;
+  const auto time = static_cast<double>(elapsed);
+  return alone ? time * part + findings_.rest : std::min(time, without_stall_);
 }
 
 // All nodes share again, by the speeds that were known last.

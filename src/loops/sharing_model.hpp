@@ -149,6 +149,12 @@ class SharingModel {
   void gather_to(std::size_t node);
   void scatter();
   bool is_gathered() const { return gathered_; }
+  // For CommonSharing: from then on it is shared by these powers, whatever it takes.
+  void share_with_others(std::span<const double> powers);
+  // What an execution would take with all data in place, in ns, if one like that took `elapsed` on
+  // the origin (`alone`) or shared, and the origin's part of the work is `part`. 0: it was never
+  // shared.
+  double promise_of_sharing(bool alone, Nanos elapsed, double part) const;
   // Finding out what is best: what it takes now says nothing about later executions.
   bool is_unsettled() const {
     return phase_ == Phase::kCold || phase_ == Phase::kWarm || phase_ == Phase::kTrial;
@@ -297,6 +303,7 @@ class SharingModel {
   bool may_move_ = false;
   bool divisible_ = false;  // powers() decided in the last shared execution who did how much
   bool gathered_ = false;   // elsewhere, with others
+  bool with_others_ = false;  // share_with_others()
   // While elsewhere: what to go back to, and what that took.
   double alternative_ = 0;
   bool alternative_is_shared_ = false;

@@ -72,6 +72,7 @@ void SharingModel::leave_out_costly(std::span<const RegionPart> nodes) {
 void SharingModel::leave_out(std::span<const bool> idle) {
   AMASIA_CHECK(idle.size() == node_count_, "each node of the job is idle or not");
   if (rule_ != Rule::kPrediction || (phase_ != Phase::kWarm && phase_ != Phase::kShared)) return;
+  if (with_others_) return;
   bool any = false;
   for (std::size_t i = 1; i < node_count_; ++i) {
     if (!idle[i] || powers_[i] <= 0) continue;

@@ -255,6 +255,9 @@ class Node final : public fabric::Handler {
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
   void count_time(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);
   void try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);
+  void try_all_shared(RegionRecord& record, bool alone, Nanos elapsed);
+  void common_powers(const RegionRecord& record, std::span<double> powers) const;
+  void follow_common_sharing(RegionRecord& record);
   Nanos others_since(const RegionRecord& record) const;
   RegionRecord* record_of(const void* function, Abi abi, const void* location);
   void show_region(const RegionRecord& record);
@@ -323,6 +326,7 @@ class Node final : public fabric::Handler {
   Gathering gathering_;                  // under records_mutex_
   loops::CommonNode common_node_;        // under records_mutex_
   loops::CommonTrial common_trial_;      // under records_mutex_
+  loops::CommonSharing common_sharing_;  // under records_mutex_
   loops::TrialBudget trial_budget_;      // under records_mutex_
   Nanos began_ = 0;                      // the node; constant
   ArgumentPages argument_pages_;         // on the origin, of the region that runs

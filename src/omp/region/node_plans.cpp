@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which nodes take part in a region, and what its executions tell about that.
 #include <algorithm>
+#include <array>
+#include <numeric>
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
@@ -160,7 +162,8 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   if (!record.model.has_value() || record.dealt.threads != threads) {
     make_model(request, threads, record);
   }
-  const bool held = common_trial_.holds(record.together);
+  follow_common_sharing(record);
+  const bool held = common_trial_.holds(record.together) && record.apart == nullptr;
   const bool put_off = puts_off(*record.model, plan.started);
   plan.alone = held || put_off || !record.model->shares();
   const Gathering::Action action = gathering_.on_run(record.gathering, !plan.alone);
@@ -212,6 +215,8 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     }
     record.cores = std::move(cores);
     record.took_part.reset();
+    record.apart.reset();
+    record.common = {};
     if (!record.model.has_value()) gathering_.add(record.gathering);
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
@@ -276,6 +281,7 @@ void Node::charge_stall(Nanos& seen) {
   if (last_shared_ != nullptr && stall > seen) {
     last_shared_->model->charge(stall - seen);
     common_node_.charge(stall - seen);
+    common_sharing_.charge(stall - seen);
   }
   seen = stall;
 }
@@ -307,7 +313,11 @@ void Node::count_time(RegionRecord& record, bool alone, Nanos elapsed, Nanos sta
   regions_time_ += elapsed;
   if (!alone) ++shared_runs_;
   record.seen = {regions_time_, shared_runs_};
-  try_together(record, alone, elapsed, stall);
+  using Sharing = loops::CommonSharing::State;
+  if (common_sharing_.state() == Sharing::kApart) try_together(record, alone, elapsed, stall);
+  if (common_trial_.state() != loops::CommonTrial::State::kTrial) {
+    try_all_shared(record, alone, elapsed);
+  }
 }
 
 void Node::try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall) {
@@ -321,6 +331,56 @@ void Node::try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos s
   if (common_trial_.state() == before) return;
   base::log_line(base::LogLevel::kDebug, "regions that were shared are {} now",
                  name_of(common_trial_.state()));
+}
+
+void Node::try_all_shared(RegionRecord& record, bool alone, Nanos elapsed) {
+  using Model = loops::SharingModel;
+  const Model& model = *record.model;
+  if (model.rule() != Model::Rule::kPrediction || keeps_placement()) return;
+  std::array<double, base::kMaxNodes> powers{};
+  common_powers(record, powers);
+  const double part = powers[0] / std::accumulate(powers.begin(), powers.end(), 0.0);
+  const bool settled = !model.is_unsettled() && model.phase() != Model::Phase::kElsewhere;
+  const loops::CommonSharing::State before = common_sharing_.state();
+  using State = loops::CommonSharing::State;
+  if (before == State::kTrial && record.common.counts) {
+    trial_budget_.note(true, elapsed, record.common.mean);
+  }
+  const double allowance = trial_budget_.left(os::monotonic_now() - began_);
+  common_sharing_.note(record.common, elapsed,
+                       {.settled = settled,
+                        .promise = model.promise_of_sharing(alone, elapsed, part),
+                        .cost = model.cost_of_trying()},
+                       allowance);
+  if (common_sharing_.state() == before) return;
+  base::log_line(base::LogLevel::kDebug, "all regions that promise something are {} now",
+                 name_of(common_sharing_.state()));
+}
+
+// How much of a work each node is to do where regions are shared alike. Allocates nothing: it is
+// asked on managed stacks, after every run.
+void Node::common_powers(const RegionRecord& record, std::span<double> powers) const {
+  for (std::size_t i = 0; i < node_count(); ++i) {
+    powers[i] = settings_.core_speeds[i] * record.cores[i];
+  }
+  if (!settings_.fixed_speeds) common_sharing_.correct_powers(powers.first(node_count()));
+}
+
+// Before a run: its own model decides, or all together.
+void Node::follow_common_sharing(RegionRecord& record) {
+  const bool held = common_sharing_.holds(record.common);
+  if (held == (record.apart != nullptr)) return;
+  on_native_stack([&] {
+    if (held) {
+      record.apart = std::make_shared<loops::SharingModel>(*record.model);
+      std::array<double, base::kMaxNodes> powers{};
+      common_powers(record, powers);
+      record.model->share_with_others(std::span(powers).first(node_count()));
+    } else {
+      *record.model = *record.apart;
+      record.apart.reset();
+    }
+  });
 }
 
 // What other regions have taken since its last execution, if one of them was shared.
@@ -382,6 +442,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     record.model->observe_shared({samples.nodes.data(), node_count()}, elapsed,
                                  samples.divided && !settings_.fixed_speeds && !bound);
     trial_budget_.note(tries, elapsed, record.model->findings().alone);
+    common_sharing_.note_speeds({samples.nodes.data(), node_count()}, elapsed);
     if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
     last_shared_ = &record;
   }

@@ -168,6 +168,8 @@ struct RegionRecord {
   Dealt dealt;
   Gathering::Region gathering;
   loops::CommonTrial::Member together;
+  loops::CommonSharing::Member common;
+  std::shared_ptr<const loops::SharingModel> apart;  // the model while it is shared with all others
   // The loops that executions across nodes have met; made with the model.
   std::shared_ptr<LoopBook> book;
 };
