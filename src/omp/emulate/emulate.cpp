@@ -183,6 +183,9 @@ __attribute__((destructor)) void end_before_runtime() {
   const int status = exit_status.load(std::memory_order_acquire);
   if (status < 0) return;
   std::fflush(nullptr);
+  // Which libomp's own end would have removed.
+  const std::string registered = fmt::format("/__KMP_REGISTERED_LIB_{}_{}", getpid(), getuid());
+  shm_unlink(registered.c_str());
   _exit(status);
 }
 
