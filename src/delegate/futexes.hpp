@@ -12,10 +12,11 @@
 
 namespace amasia::delegate {
 
-// operation | caller          | effect
-// answer    | program threads | does what the futex call asks; sleeps for as long as it would
-// wake_beside | runtime's threads of the origin | has threads of the program hear of a wake-up that
-//             |                 | the kernel was asked for; returns how many did
+// operation   | caller                       | effect
+// answer      | program threads              | does what the futex call asks; sleeps for as long as
+//             |                              | it would
+// wake_beside | runtime's threads            | at the origin: has threads of the program hear of a
+//             |                              | wake-up that the kernel was asked for; how many did
 // on_add, on_remove, on_wake | service thread of the origin | moves the table, answers
 class Futexes {
  public:

@@ -22,7 +22,8 @@ auto initialise_mpi(const Initialise& initialise) {
   const auto result = initialise();
   const auto query = query_thread.find();
   int level = kFunneled + 1;
-  if (process.managed && !was_late && query != nullptr && query(&level) == 0 &&
+  // MPI that has not been initialised must not be asked.
+  if (process.managed && !was_late && result == 0 && query != nullptr && query(&level) == 0 &&
       level <= kFunneled) {
     process.objects.accept_opened();
   }

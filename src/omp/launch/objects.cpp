@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <functional>
 #include <string_view>
 
 #include "launch/launch.hpp"
@@ -52,6 +53,11 @@ LoadedObject describe(const dl_phdr_info& info) {
         std::max<std::uintptr_t>(object.end, info.dlpi_addr + header.p_vaddr + header.p_memsz);
   }
   return object;
+}
+
+// What tells it from another one that is loaded at its address when it has been closed.
+std::size_t identity_of(const LoadedObject& object) {
+  return object.begin ^ std::hash<std::string_view>()(object.path);
 }
 
 bool has_writable_data(const LoadedObject& object) {
@@ -205,7 +211,7 @@ void ObjectTable::accept_opened() noexcept {
     const LoadedObject object = describe(info);
     if (object.end == 0 || find(object.begin) != nullptr) return false;
     fits = count < accepted_.size();
-    if (fits) accepted_[count++] = object.begin;
+    if (fits) accepted_[count++] = identity_of(object);
     return !fits;
   });
   if (!fits) return;
@@ -218,7 +224,7 @@ bool ObjectTable::is_accepted(const LoadedObject& object) const noexcept {
   const std::size_t count = accepted_count_.load(std::memory_order_acquire);
   if (count == 0) return false;
   const auto* const end = accepted_.data() + count;
-  return std::find(accepted_.data(), end, object.begin) != end ||
+  return std::find(accepted_.data(), end, identity_of(object)) != end ||
          is_one_of(file_name(object.path), kComponents);
 }
 

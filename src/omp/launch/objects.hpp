@@ -116,8 +116,8 @@ class ObjectTable {
   unsigned long long added_at_start_ = 0;
   std::atomic<unsigned long long> added_seen_{0};
   std::atomic<const char*> late_path_{nullptr};
-  std::atomic<link_map*> last_{nullptr};  // the loader's list ended here at settle()
-  std::array<std::uintptr_t, kMaxObjects> accepted_{};  // where they begin
+  std::atomic<link_map*> last_{nullptr};  // the loader's list ended here at note_last()
+  std::array<std::size_t, kMaxObjects> accepted_{};  // their identities
   std::atomic<std::size_t> accepted_count_{0};
   std::array<char, 256> late_path_text_{};
 };
