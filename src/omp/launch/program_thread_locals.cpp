@@ -19,6 +19,16 @@ bool is_of_a_language(const LoadedObject& object) {
   });
 }
 
+// Open MPI's own, and udev's, which hwloc opens devices by. Their threads' values are theirs, and
+// no other node calls them: interpose_mpi.cpp sees to that.
+bool is_of_mpi(const LoadedObject& object) {
+  constexpr std::array kLibraries = {"/libmpi", "/libopen-pal.so", "/libopen-rte.so", "/libmca_",
+                                     "/libudev.so"};
+  return std::ranges::any_of(kLibraries, [&object](const char* name) {
+    return std::strstr(object.path, name) != nullptr;
+  });
+}
+
 Bytes thread_local_size(const LoadedObject& object) {
   for (std::uint16_t i = 0; i < object.header_count; ++i) {
     if (object.headers[i].p_type == PT_TLS) return object.headers[i].p_memsz;
@@ -72,7 +82,8 @@ ThreadLocals thread_locals_of(const ObjectTable& objects) {
   Bytes size = 0;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const LoadedObject& object = objects[i];
-    if (object.role != ObjectRole::kProgram || is_of_a_language(object)) continue;
+    if (object.role != ObjectRole::kProgram) continue;
+    if (is_of_a_language(object) || is_of_mpi(object)) continue;
     const std::vector<std::string_view> imports = imported_names(object);
     if (runtime_keeps_some(imports)) return bound;
     if (thread_local_size(object) == 0) continue;
