@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// os: one file for each kernel facility, each a thin, typed layer over the system calls, and the
-// only place that includes their headers. May use base. Invariants: every descriptor and mapping is
-// owned by one object; a call that fails returns Result with errno's text (or errno itself where it
-// must not allocate); nothing here knows what Amasia is.
+// os: one file for each facility of the kernel or the C library, each a thin, typed layer over the
+// calls, and the only place that includes their headers; block_cache stands beside the heap. May
+// use base. Invariants: every descriptor and mapping is owned by one object; a call that fails
+// returns Result with errno's text (or errno itself where it must not allocate); nothing here knows
+// what Amasia is.
 #pragma once
 
 #include "os/alarm.hpp"
+#include "os/block_cache.hpp"
 #include "os/clock.hpp"
 #include "os/cpu_quota.hpp"
 #include "os/descriptor.hpp"

@@ -92,17 +92,18 @@ Worker& worker_of_task() {
 }
 
 void* allocate(std::size_t size) {
-  if (!BlockCache::fits(size)) return ::operator new(size);
-  const std::size_t index = BlockCache::index_of(size);
+  if (!os::BlockCache::fits(size)) return ::operator new(size);
+  const std::size_t index = os::BlockCache::index_of(size);
   Worker* const worker = this_worker();
-  return worker != nullptr ? worker->blocks.take(index) : BlockCache::take_from_store(index);
+  return worker != nullptr ? worker->blocks.take(index) : os::BlockCache::take_from_store(index);
 }
 
 void release(void* block, std::size_t size) noexcept {
-  if (!BlockCache::fits(size)) return ::operator delete(block);
-  const std::size_t index = BlockCache::index_of(size);
+  if (!os::BlockCache::fits(size)) return ::operator delete(block);
+  const std::size_t index = os::BlockCache::index_of(size);
   Worker* const worker = this_worker();
-  worker != nullptr ? worker->blocks.give(block, index) : BlockCache::give_to_store(block, index);
+  if (worker != nullptr) return worker->blocks.give(block, index);
+  os::BlockCache::give_to_store(block, index);
 }
 
 void spawn(Task* task) {

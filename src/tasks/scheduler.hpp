@@ -31,7 +31,6 @@
 #include "base/base.hpp"
 #include "machine/machine.hpp"
 #include "os/os.hpp"
-#include "tasks/block_pool.hpp"
 #include "tasks/copiers.hpp"
 #include "tasks/deque.hpp"
 #include "tasks/errands.hpp"
@@ -84,7 +83,7 @@ struct alignas(64) Worker {
   // Of what it began last, for others to see; kNoCore while it searches. It may have moved since.
   std::atomic<int> core{kNoCore};
   Deque<Task> deque;                        // at its home; others steal
-  BlockCache blocks;
+  os::BlockCache blocks;
   Strand* strand = nullptr;
   Strand* spares = nullptr;
   std::uint32_t spare_count = 0;

@@ -4,7 +4,7 @@
 //
 //   deque, waiter_list, finish_count, idle_workers   the concurrent cores; each explored over all
 //                                                    interleavings (interleavings.hpp)
-//   fiber, stack_pool, block_pool                    stacks, and switching; memory of tasks
+//   fiber, stack_pool                                stacks, and switching
 //   errands, poll_pace, module                       what worker 0 does for modules
 //   scheduler, scope, api                            workers; what the public header calls
 // Invariants: no task is dropped; a wait never blocks a worker's thread; a worker sleeps only when

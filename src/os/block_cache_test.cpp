@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tasks/block_pool.hpp"
+#include "os/block_cache.hpp"
 
 #include <gtest/gtest.h>
 
 #include <array>
 #include <atomic>
+#include <cstdint>
 #include <cstring>
+#include <memory>
 #include <random>
 #include <set>
 #include <thread>
 #include <vector>
 
-#include "tasks/test_size.hpp"
-
-namespace amasia::tasks {
+namespace amasia::os {
 namespace {
 
 // Nobody else has a block that was taken: each is filled with a mark, which is there at its end.
@@ -45,8 +45,8 @@ class Holder {
   std::vector<Held> held_;
 };
 
-TEST(BlockPool, GivesEachBlockToOne) {
-  for (int seed = 0; seed < sized(20, 3); ++seed) {
+TEST(BlockCache, GivesEachBlockToOne) {
+  for (int seed = 0; seed < 10; ++seed) {
     std::mt19937 random(static_cast<unsigned>(seed));
     BlockCache one, other;
     Holder first(one, 1), second(other, 2);
@@ -65,7 +65,7 @@ TEST(BlockPool, GivesEachBlockToOne) {
 }
 
 // One creates what the other ends: the store gives the first its own blocks back.
-TEST(BlockPool, BlocksComeBackFromAnotherThread) {
+TEST(BlockCache, BlocksComeBackFromAnotherThread) {
   constexpr int kTimes = 20;
   constexpr std::size_t kEach = 1000;
   std::set<void*> seen;
@@ -94,7 +94,7 @@ TEST(BlockPool, BlocksComeBackFromAnotherThread) {
   EXPECT_LT(seen.size(), 3 * kEach);
 }
 
-TEST(BlockPool, ThreadsWithoutACacheTakeAndGive) {
+TEST(BlockCache, ThreadsWithoutACacheTakeAndGive) {
   std::set<void*> blocks;
   for (int n = 0; n < 500; ++n) blocks.insert(BlockCache::take_from_store(1));
   EXPECT_EQ(blocks.size(), 500u);
@@ -102,5 +102,42 @@ TEST(BlockPool, ThreadsWithoutACacheTakeAndGive) {
   EXPECT_EQ(blocks.count(BlockCache::take_from_store(1)), 1u);
 }
 
+// Whoever comes and goes takes what others left: else each thread would leave some behind.
+TEST(BlockCache, ThreadsThatEndLeaveTheirBlocksToOthers) {
+  std::set<void*> seen;
+  for (int n = 0; n < 100; ++n) {
+    std::thread([&] {
+      std::vector<void*> held;
+      for (int block = 0; block < 50; ++block) held.push_back(allocate_block(600));
+      seen.insert(held.begin(), held.end());
+      for (void* const block : held) release_block(block, 600);
+    }).join();
+  }
+  EXPECT_LE(seen.size(), 2 * Batch::kBlocks);
+}
+
+// A thread's own objects may be destroyed after its cache was.
+TEST(BlockCache, AThreadMayFreeAfterItsCacheHasEnded) {
+  struct Late {
+    std::shared_ptr<std::array<char, 100>> last;
+    ~Late() {
+      last.reset();
+      const std::vector<int, BlockAllocator<int>> another(20, 7);
+      EXPECT_EQ(another.back(), 7);
+    }
+  };
+  std::thread([] {
+    thread_local Late late;  // made before the cache, so it ends after it
+    late.last = std::allocate_shared<std::array<char, 100>>(BlockAllocator<char>());
+  }).join();
+}
+
+TEST(BlockCache, ContainersGrowBeyondTheLargestBlock) {
+  std::vector<std::uint64_t, BlockAllocator<std::uint64_t>> numbers;
+  for (std::uint64_t n = 0; n < 1000; ++n) numbers.push_back(n);
+  for (std::uint64_t n = 0; n < 1000; ++n) ASSERT_EQ(numbers[n], n);
+  EXPECT_THROW(BlockAllocator<std::uint64_t>().allocate(SIZE_MAX / 2), std::bad_array_new_length);
+}
+
 }  // namespace
-}  // namespace amasia::tasks
+}  // namespace amasia::os
