@@ -298,6 +298,7 @@ inline void brief_ones_together(const Bench& bench) {
       EXPECT_EQ(outcome.failure, fails(i) ? Failure::kArguments : Failure::kNone)
           << i << ": " << outcome.message;
       EXPECT_LE(outcome.run_began, outcome.run_ended);
+      EXPECT_LE(outcome.run_ended, os::monotonic_now());
       if (!fails(i) && copies_back(i)) {
         EXPECT_EQ(all[i].x[0], i + round) << i;
       }

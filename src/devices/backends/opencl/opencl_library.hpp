@@ -15,14 +15,14 @@
 
 // What the back end calls. Names are those of the functions of cl.h without "cl".
 #define AMASIA_OPENCL_FUNCTIONS(F)                                                                \
-  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext)         \
-  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateBuffer)                 \
-  F(CreateSubBuffer) F(ReleaseMemObject) F(CreateProgramWithSource)                              \
-  F(CreateProgramWithBinary) F(CreateProgramWithBuiltInKernels) F(BuildProgram)                  \
-  F(GetProgramInfo) F(GetProgramBuildInfo) F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo)    \
-  F(SetKernelArg) F(ReleaseKernel) F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer)                 \
-  F(EnqueueReadBuffer) F(EnqueueCopyBuffer) F(Flush) F(Finish) F(GetEventInfo)   \
-  F(SetEventCallback) F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent) F(ReleaseEvent)    \
+  F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext)          \
+  F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateBuffer)                  \
+  F(CreateSubBuffer) F(ReleaseMemObject) F(CreateProgramWithSource) F(CreateProgramWithBinary)    \
+  F(CreateProgramWithBuiltInKernels) F(BuildProgram) F(GetProgramInfo) F(GetProgramBuildInfo)     \
+  F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo) F(SetKernelArg) F(ReleaseKernel)             \
+  F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer) F(EnqueueReadBuffer) F(EnqueueCopyBuffer)         \
+  F(EnqueueMarkerWithWaitList) F(Flush) F(Finish) F(GetEventInfo) F(SetEventCallback)             \
+  F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent) F(ReleaseEvent)                        \
   F(GetExtensionFunctionAddressForPlatform)
 
 namespace amasia::devices::opencl {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a Work to commands in a queue, and from their end to the Completion.
+// From Works to commands in a queue, and from their end to the Completions.
 //
-// Works that come together and are brief share a queue and one call-back: they are a chain, whose
-// ends are told when its last work has ended. Queues run their commands in order.
+// Works that come together, are alike and brief fly together: in one queue, with one call-back and
+// two events for all. Each command with an event costs the driver and us a tenth of a no-op kernel.
+// Queues run their commands in order, so the last event is the end of all.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "devices/backends/opencl/opencl_device.hpp"
@@ -16,8 +16,8 @@ namespace {
 
 // How many works may share a call-back, and how long all together are expected to take: that much
 // later than it could be the end of the first is told.
-constexpr std::size_t kChainMost = 16;
-constexpr double kChainTime = 50 * base::kMicrosecond;
+constexpr std::size_t kTogetherMost = 16;
+constexpr double kTogetherTime = 50 * base::kMicrosecond;
 // Works that may be in one with others. A guess that is wrong delays a few ends, once.
 constexpr double kBrief = 10 * base::kMicrosecond;
 
@@ -29,57 +29,67 @@ struct Aside {
   cl_mem copy = nullptr;
 };
 
-// A work between submit() and its end. Deletes itself when it tells of it.
-class Flight {
+// One work, between submit() and its end.
+struct Passenger {
+  Completion* completion = nullptr;
+  std::unique_ptr<Outcome> failed;  // nullptr: nothing was wrong until now
+};
+
+// One work, or several that run one kernel for as many items each and move no bytes. Deletes itself
+// when it tells of the end.
+class Flight final : public os::InBlocks {
  public:
-  Flight(Device& device, Completion& completion, Queue& queue)
-      : device_(device), cl_(device.cl), completion_(completion), queue_(queue) {
-    queue.works.fetch_add(1, std::memory_order_relaxed);
+  Flight(Device& device, Queue& queue, std::size_t works)
+      : device_(device), queue_(queue), works_(works) {
+    passengers_.reserve(works);
+    queue.works.fetch_add(static_cast<std::uint32_t>(works), std::memory_order_relaxed);
   }
   ~Flight();
   Flight(const Flight&) = delete;
   Flight& operator=(const Flight&) = delete;
 
+  // Enqueues its commands; where that fails, the rest of them is not.
+  void board(const Submission& one);
+  // Hands the works to the device. The flight may be over when this returns.
+  static void depart(std::unique_ptr<Flight> flight);
+
+ private:
   // Each enqueues; false: the work failed and nothing more is to be enqueued.
   bool copy_to_device(std::span<const Copy> copies);
   bool launch(const Work& work);
   bool copy_to_host(std::span<const Copy> copies);
-  // To come down with it: what was enqueued before it in the same queue.
-  void follow(std::unique_ptr<Flight> before) { before_ = std::move(before); }
-  Queue& queue() { return queue_; }
-  // Hands the works to the device. The flights may be over when this returns.
-  static void depart(std::unique_ptr<Flight> last);
-
- private:
-  using Chain = std::array<std::unique_ptr<Flight>, kChainMost>;
+  bool copy_aside_back();
   bool fail(Failure failure, std::string message);
+  bool fail(Outcome&& outcome);
   bool set_arguments(cl_kernel kernel, const Work& work);
   bool set_buffer(cl_kernel kernel, cl_uint index, const KernelArgument& argument);
   bool note_argument(cl_int error, cl_uint index, std::size_t size);
   cl_mem part_of(const Buffer& buffer, Bytes offset, Bytes size, cl_int* error);
-  bool copy_aside_back();
-  void keep_last(cl_event event);
-  cl_event last_of_chain() const;
+  cl_event* place_for_event();
+  void note_enqueued();
   Nanos time_of(cl_event event, cl_profiling_info what) const;
   void note_end(cl_int status);
   void arrive(cl_int status);
-  static void note_times(std::span<const std::unique_ptr<Flight>> chain);
+  // Of the first work, and how much later that of each following one is.
+  Outcome measure(Nanos* interval);
   static void CL_CALLBACK on_end(cl_event event, cl_int status, void* flight);
 
   Device& device_;
-  const Library& cl_;
-  Completion& completion_;
+  const Library& cl_ = device_.cl;
   Queue& queue_;
-  Outcome outcome_;
-  std::unique_ptr<Flight> before_;
+  const std::size_t works_;                // that fly together
+  os::BlockVector<Passenger> passengers_;  // those on board
   Kernel* kernel_ = nullptr;
   std::uint64_t items_ = 1;
   std::vector<Aside> asides_;
-  std::vector<cl_mem> parts_;  // sub-buffers, until the launch has taken them
-  // Events that the times are read from; `last_` is of the last command, whatever it was.
+  std::size_t asides_done_ = 0;  // copied back
+  std::vector<cl_mem> parts_;    // sub-buffers, until the launch has taken them
+  // Events that the times are read from: `run_` is the first work's kernel, `last_` the last
+  // command with an event, whatever it was.
   cl_event first_copy_ = nullptr, run_ = nullptr, last_ = nullptr;
+  cl_event latest_ = nullptr;    // of the command that is being enqueued
+  bool has_later_ = false;       // commands without an event were enqueued after `last_`
   bool copies_back_ = false;
-  Nanos ended_ = 0;  // by the device's clock
 };
 
 Flight::~Flight() {
@@ -92,32 +102,49 @@ Flight::~Flight() {
 }
 
 bool Flight::fail(Failure failure, std::string message) {
-  outcome_.failure = failure;
-  outcome_.message = std::move(message);
+  return fail(failed(failure, std::move(message)));
+}
+
+bool Flight::fail(Outcome&& outcome) {
+  passengers_.back().failed = std::make_unique<Outcome>(std::move(outcome));
   return false;
 }
 
-void Flight::keep_last(cl_event event) {
+// Where the next command's event goes: the first work's and the last one's have some.
+cl_event* Flight::place_for_event() {
+  latest_ = nullptr;
+  const bool is_between = passengers_.size() > 1 && passengers_.size() < works_;
+  return is_between ? nullptr : &latest_;
+}
+
+void Flight::note_enqueued() {
+  has_later_ = latest_ == nullptr;
+  if (has_later_) return;
   if (last_ != nullptr && last_ != first_copy_ && last_ != run_) cl_.ReleaseEvent(last_);
-  last_ = event;
+  last_ = latest_;
+}
+
+void Flight::board(const Submission& one) {
+  passengers_.push_back({one.completion, nullptr});
+  static_cast<void>(copy_to_device(one.work.to_device) && launch(one.work) &&
+                    copy_to_host(one.work.to_host));
 }
 
 bool Flight::copy_to_device(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     const auto& buffer = static_cast<const Buffer&>(*copy.buffer);
     if (buffer.in_place() || copy.size == 0) continue;
-    cl_event event = nullptr;
     const cl_int error =
         cl_.EnqueueWriteBuffer(queue_.handle, buffer.handle(), CL_FALSE, copy.offset, copy.size,
-                               copy.host, 0, nullptr, &event);
+                               copy.host, 0, nullptr, place_for_event());
     if (error != CL_SUCCESS) {
       return fail(error == CL_MEM_OBJECT_ALLOCATION_FAILURE ? Failure::kDeviceMemory
                                                             : Failure::kDevice,
                   fmt::format("cannot copy {} bytes to {}: {}", copy.size,
                               device_.description.name, name_of_error(error)));
     }
-    keep_last(event);
-    if (first_copy_ == nullptr) first_copy_ = event;
+    note_enqueued();
+    if (first_copy_ == nullptr) first_copy_ = last_;
   }
   return true;
 }
@@ -126,16 +153,15 @@ bool Flight::copy_to_host(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     const auto& buffer = static_cast<const Buffer&>(*copy.buffer);
     if (buffer.in_place() || copy.size == 0) continue;
-    cl_event event = nullptr;
     const cl_int error =
         cl_.EnqueueReadBuffer(queue_.handle, buffer.handle(), CL_FALSE, copy.offset, copy.size,
-                              copy.host, 0, nullptr, &event);
+                              copy.host, 0, nullptr, place_for_event());
     if (error != CL_SUCCESS) {
       return fail(Failure::kDevice,
                   fmt::format("cannot copy {} bytes from {}: {}", copy.size,
                               device_.description.name, name_of_error(error)));
     }
-    keep_last(event);
+    note_enqueued();
     copies_back_ = true;
   }
   return true;
@@ -143,8 +169,7 @@ bool Flight::copy_to_host(std::span<const Copy> copies) {
 
 bool Flight::note_argument(cl_int error, cl_uint index, std::size_t size) {
   if (error == CL_SUCCESS) return true;
-  outcome_ = wrong_argument(error, *kernel_, index, size);
-  return false;
+  return fail(wrong_argument(error, *kernel_, index, size));
 }
 
 // A memory object for part of a buffer: a sub-buffer, or a copy where that is not aligned.
@@ -160,11 +185,10 @@ cl_mem Flight::part_of(const Buffer& buffer, Bytes offset, Bytes size, cl_int* e
       cl_.CreateBuffer(device_.context, CL_MEM_READ_WRITE, size, nullptr, error);
   if (copy == nullptr) return nullptr;
   asides_.push_back({&buffer, offset, size, copy});
-  cl_event event = nullptr;
   *error = cl_.EnqueueCopyBuffer(queue_.handle, buffer.handle(), copy, offset, 0, size, 0, nullptr,
-                                 &event);
+                                 place_for_event());
   if (*error != CL_SUCCESS) return nullptr;
-  keep_last(event);
+  note_enqueued();
   return copy;
 }
 
@@ -191,8 +215,8 @@ bool Flight::set_buffer(cl_kernel kernel, cl_uint index, const KernelArgument& a
 }
 
 bool Flight::set_arguments(cl_kernel kernel, const Work& work) {
-  outcome_ = kernel_->refuses(work.arguments.size());
-  if (outcome_.failure != Failure::kNone) return false;
+  Outcome refused = kernel_->refuses(work.arguments.size());
+  if (refused.failure != Failure::kNone) return fail(std::move(refused));
   for (cl_uint index = 0; index < work.arguments.size(); ++index) {
     const KernelArgument& argument = work.arguments[index];
     switch (argument.kind) {
@@ -236,12 +260,13 @@ bool Flight::launch(const Work& work) {
       offset[i] = work.offset[i];
     }
     error = cl_.EnqueueNDRangeKernel(queue_.handle, kernel, work.dimensions, offset, global,
-                                     work.local[0] == 0 ? nullptr : local, 0, nullptr, &run_);
+                                     work.local[0] == 0 ? nullptr : local, 0, nullptr,
+                                     place_for_event());
     if (error == CL_SUCCESS) {
-      keep_last(run_);
+      note_enqueued();
+      if (passengers_.size() == 1) run_ = last_;
     } else {
-      outcome_ = failed_launch(error, loaded);
-      launched = false;
+      launched = fail(failed_launch(error, loaded));
     }
   }
   // The launch has taken the arguments' values: the object can be used for the next one.
@@ -250,51 +275,50 @@ bool Flight::launch(const Work& work) {
 }
 
 bool Flight::copy_aside_back() {
-  for (const Aside& aside : asides_) {
-    cl_event event = nullptr;
+  for (; asides_done_ < asides_.size(); ++asides_done_) {
+    const Aside& aside = asides_[asides_done_];
     const cl_int error =
         cl_.EnqueueCopyBuffer(queue_.handle, aside.copy, aside.buffer->handle(), 0, aside.offset,
-                              aside.size, 0, nullptr, &event);
+                              aside.size, 0, nullptr, place_for_event());
     if (error != CL_SUCCESS) {
       return fail(Failure::kDevice, fmt::format("cannot copy {} bytes within {}: {}", aside.size,
                                                 device_.description.name, name_of_error(error)));
     }
-    keep_last(event);
+    note_enqueued();
   }
   return true;
-}
-
-// Of the command that was enqueued last; nullptr: there is none.
-cl_event Flight::last_of_chain() const {
-  for (const Flight* flight = this; flight != nullptr; flight = flight->before_.get()) {
-    if (flight->last_ != nullptr) return flight->last_;
-  }
-  return nullptr;
 }
 
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
 void Flight::depart(std::unique_ptr<Flight> flight) {
   Flight& self = *flight;
-  const cl_event last = self.last_of_chain();
-  if (last == nullptr) {
+  const Library& cl = self.cl_;
+  if (self.has_later_) {  // the last work failed before it had a command
+    self.latest_ = nullptr;
+    if (cl.EnqueueMarkerWithWaitList(self.queue_.handle, 0, nullptr, &self.latest_) == CL_SUCCESS) {
+      self.note_enqueued();
+    } else {
+      cl.Finish(self.queue_.handle);
+    }
+  }
+  if (self.last_ == nullptr) {
     flight.release()->arrive(CL_COMPLETE);
     return;
   }
-  const Library& cl = self.cl_;
   const cl_int flushed = cl.Flush(self.queue_.handle);
   // A driver that runs commands in the thread that flushes them has ended already, and a call-back
   // would only cost.
-  cl_int status = CL_QUEUED;
-  cl.GetEventInfo(last, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  if (flushed != CL_SUCCESS) {
-    for (Flight* one = &self; one != nullptr; one = one->before_.get()) one->note_end(flushed);
-    status = CL_COMPLETE;
+  cl_int status = flushed;
+  if (flushed == CL_SUCCESS) {
+    status = CL_QUEUED;
+    cl.GetEventInfo(self.last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
   }
   if (status <= CL_COMPLETE) {
     flight.release()->arrive(status);
     return;
   }
   Flight* const in_the_air = flight.release();
+  const cl_event last = in_the_air->last_;
   // The call-back may come, and drop the flight's own reference, while the driver is in this call.
   cl.RetainEvent(last);
   if (cl.SetEventCallback(last, CL_COMPLETE, &Flight::on_end, in_the_air) != CL_SUCCESS) {
@@ -317,70 +341,71 @@ Nanos Flight::time_of(cl_event event, cl_profiling_info what) const {
   return static_cast<Nanos>(time);
 }
 
+// Where the driver says that the last command failed, any of them may have: a kernel's fault ends
+// its context, and PoCL lets nothing in the queue run after it.
 void Flight::note_end(cl_int status) {
-  if (status >= 0 || outcome_.failure != Failure::kNone) return;
-  fail(Failure::kDevice,
-       fmt::format("{}{} failed on {}: {}", kernel_ != nullptr ? "the kernel " : "a copy",
-                   kernel_ != nullptr ? "'" + kernel_->name() + "'" : "",
-                   device_.description.name, name_of_error(status)));
-}
-
-void Flight::note_times(std::span<const std::unique_ptr<Flight>> chain) {
-  for (const auto& one : chain) {
-    Outcome& outcome = one->outcome_;
-    outcome.copy_began = one->time_of(one->first_copy_, CL_PROFILING_COMMAND_START);
-    outcome.run_began = one->time_of(one->run_, CL_PROFILING_COMMAND_START);
-    outcome.run_ended = one->time_of(one->run_, CL_PROFILING_COMMAND_END);
-    one->ended_ = one->last_ == one->run_ ? outcome.run_ended
-                                          : one->time_of(one->last_, CL_PROFILING_COMMAND_END);
-    if (one->copies_back_) outcome.copy_ended = one->ended_;
-    if (outcome.run_ended > outcome.run_began && outcome.run_began != 0) {
-      one->kernel_->learn(one->items_, outcome.run_ended - outcome.run_began);
-    }
-  }
-  const os::MutexLock lock(chain.front()->device_.clock_mutex);
-  DeviceClock& clock = chain.front()->device_.clock;
-  const Nanos now = os::monotonic_now();
-  // The first one ended last: it is nearest to now.
-  if (const Nanos ended = chain.front()->ended_; ended != 0) clock.note(ended, now);
-  for (const auto& one : chain) {
-    for (Nanos* const time : {&one->outcome_.copy_began, &one->outcome_.run_began,
-                              &one->outcome_.run_ended, &one->outcome_.copy_ended}) {
-      *time = clock.to_host(*time);
-    }
+  if (status >= 0) return;
+  for (Passenger& one : passengers_) {
+    if (one.failed != nullptr) continue;
+    one.failed = std::make_unique<Outcome>(
+        failed(Failure::kDevice,
+               fmt::format("{}{} failed on {}: {}", kernel_ != nullptr ? "the kernel " : "a copy",
+                           kernel_ != nullptr ? "'" + kernel_->name() + "'" : "",
+                           device_.description.name, name_of_error(status))));
   }
 }
 
-// `status` of the last command of the chain.
+Outcome Flight::measure(Nanos* interval) {
+  Outcome first;
+  first.copy_began = time_of(first_copy_, CL_PROFILING_COMMAND_START);
+  first.run_began = time_of(run_, CL_PROFILING_COMMAND_START);
+  first.run_ended = time_of(run_, CL_PROFILING_COMMAND_END);
+  const Nanos ended =
+      last_ == run_ ? first.run_ended : time_of(last_, CL_PROFILING_COMMAND_END);
+  if (copies_back_) first.copy_ended = ended;
+  if (first.run_ended > first.run_began && first.run_began != 0) {
+    kernel_->learn(items_, first.run_ended - first.run_began);
+  }
+  // Not known where the first one failed: then none of their times is.
+  const auto others = static_cast<Nanos>(passengers_.size() - 1);
+  const bool is_known = others > 0 && first.run_ended != 0 && ended > first.run_ended;
+  *interval = is_known ? (ended - first.run_ended) / others : 0;
+  const os::MutexLock lock(device_.clock_mutex);
+  DeviceClock& clock = device_.clock;
+  if (ended != 0) clock.note(ended, os::monotonic_now());
+  for (Nanos* const time :
+       {&first.copy_began, &first.run_began, &first.run_ended, &first.copy_ended}) {
+    *time = clock.to_host(*time);
+  }
+  return first;
+}
+
+// `status` of the last command. Of works that fly together the first one's kernel was measured;
+// those of the others are taken to last as long, and to end at equal intervals.
 void Flight::arrive(cl_int status) {
-  Chain chain;
-  std::size_t count = 0;
-  for (std::unique_ptr<Flight> one(this); one != nullptr; ++count) {
-    std::unique_ptr<Flight> before = std::move(one->before_);
-    chain[count] = std::move(one);
-    one = std::move(before);
-  }
-  const auto flights = std::span(chain).first(count);
-  for (const auto& one : flights) {
-    cl_int own = status;
-    if (count > 1 && one->last_ != nullptr) {
-      cl_.GetEventInfo(one->last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof own, &own, nullptr);
-    }
-    one->note_end(own);
-  }
-  note_times(flights);
-  queue_.works.fetch_sub(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+  note_end(status);
+  Nanos interval = 0;
+  Outcome next = measure(&interval);
+  queue_.works.fetch_sub(static_cast<std::uint32_t>(works_),
+                         std::memory_order_relaxed);
+  os::BlockVector<Passenger> all = std::move(passengers_);
   // Nothing of the device may be touched once the client knows: it may end the back end.
-  std::array<std::pair<Completion*, Outcome>, kChainMost> told;
-  for (std::size_t i = 0; i < count; ++i) {
-    told[i] = {&chain[i]->completion_, std::move(chain[i]->outcome_)};
-    chain[i].reset();
+  delete this;
+  const Nanos took = std::min(next.run_ended - next.run_began, interval);
+  for (Passenger& one : all) {
+    Outcome outcome = next;
+    if (one.failed != nullptr) {
+      outcome.failure = one.failed->failure;
+      outcome.message = std::move(one.failed->message);
+    }
+    next.run_ended += interval;
+    next.run_began = next.run_ended - took;
+    if (&one == &all.back()) {
+      one.completion->finished(std::move(outcome));
+    } else {
+      one.completion->finished_with_others(std::move(outcome));
+    }
   }
-  // In the order in which they ended.
-  for (std::size_t i = count - 1; i > 0; --i) {
-    told[i].first->finished_with_others(std::move(told[i].second));
-  }
-  told[0].first->finished(std::move(told[0].second));
 }
 
 }  // namespace
@@ -468,7 +493,7 @@ void Device::work_off_line() {
 
 namespace {
 
-// How long a work that may be in one with others is expected to take; negative: it may not be.
+// Whether it may fly with others: negative if not, else how long it is expected to take.
 double brief_time(const Work& work) {
   if (work.kernel == nullptr || moves_bytes(work.to_device) || moves_bytes(work.to_host)) return -1;
   const double time = static_cast<const Kernel&>(*work.kernel)
@@ -476,36 +501,34 @@ double brief_time(const Work& work) {
   return time <= kBrief ? time : -1;
 }
 
+bool are_alike(const Work& one, const Work& other) {
+  return one.kernel == other.kernel && std::ranges::equal(one.global, other.global);
+}
+
+// How many of them, from the first on, fly together.
+std::size_t count_together(std::span<const Submission> all) {
+  const double each = brief_time(all.front().work);
+  if (each < 0) return 1;
+  std::size_t most = std::min(all.size(), kTogetherMost);
+  if (each > 0) most = std::min(most, 1 + static_cast<std::size_t>(kTogetherTime / each));
+  std::size_t count = 1;
+  while (count < most && are_alike(all.front().work, all[count].work) &&
+         brief_time(all[count].work) >= 0) {
+    ++count;
+  }
+  return count;
+}
+
 }  // namespace
 
 void fly(Device& device, std::span<const Submission> all) {
-  std::unique_ptr<Flight> chain;
-  std::size_t length = 0;
-  double expected = 0;
-  for (const Submission& one : all) {
-    const double time = brief_time(one.work);
-    if (chain != nullptr &&
-        (time < 0 || length == kChainMost || expected + time > kChainTime)) {
-      Flight::depart(std::move(chain));
-    }
-    if (chain == nullptr) {
-      length = 0;
-      expected = 0;
-    }
-    Queue& queue = chain != nullptr ? chain->queue() : device.least_busy_queue();
-    auto flight = std::make_unique<Flight>(device, *one.completion, queue);
-    static_cast<void>(flight->copy_to_device(one.work.to_device) && flight->launch(one.work) &&
-                      flight->copy_to_host(one.work.to_host));
-    flight->follow(std::move(chain));
-    ++length;
-    expected += time;
-    if (time < 0) {
-      Flight::depart(std::move(flight));
-    } else {
-      chain = std::move(flight);
-    }
+  while (!all.empty()) {
+    const std::size_t count = count_together(all);
+    auto flight = std::make_unique<Flight>(device, device.least_busy_queue(), count);
+    for (const Submission& one : all.first(count)) flight->board(one);
+    Flight::depart(std::move(flight));
+    all = all.subspan(count);
   }
-  if (chain != nullptr) Flight::depart(std::move(chain));
 }
 
 }  // namespace amasia::devices::opencl
