@@ -185,7 +185,7 @@ mcl_handle* make_handle(Session& session, std::uint64_t properties) {
     return nullptr;
   }
   auto made = std::make_unique<Handle>();
-  made->task = std::make_shared<Task>(session.client.get());
+  made->task = std::allocate_shared<Task>(os::BlockAllocator<Task>(), session.client.get());
   made->task->handle = &made->open;
   made->open.status = MCL_REQ_ALLOCATED;
   made->open.ret = MCL_RET_UNDEFINED;

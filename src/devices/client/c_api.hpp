@@ -10,7 +10,7 @@
 
 namespace amasia::devices::c_api {
 
-struct Handle {
+struct Handle final : os::InBlocks {
   mcl_handle open{};  // what the user sees
   std::shared_ptr<Task> task;
   std::string reason;  // what mcl_task_reason gave
@@ -20,7 +20,7 @@ struct Handle {
 struct Session {
   std::unique_ptr<Client> client;
   os::Mutex lock;
-  std::unordered_map<const mcl_handle*, std::unique_ptr<Handle>> handles AMASIA_GUARDED_BY(lock);
+  os::BlockMap<const mcl_handle*, std::unique_ptr<Handle>> handles AMASIA_GUARDED_BY(lock);
   std::uint32_t last_handle AMASIA_GUARDED_BY(lock) = 0;
 };
 

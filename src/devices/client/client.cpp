@@ -204,7 +204,6 @@ Fault Client::check(Task& task) {
 Fault Client::submit(const std::shared_ptr<Task>& task,
                      const std::vector<std::shared_ptr<Task>>& dependencies) {
   if (Fault wrong = check(*task)) return wrong;
-  // By the thread that frees them in the end, and not by that which launches.
   task->kernel_arguments.reserve(task->arguments.size());
   task->held.reserve(task->arguments.size());
   Locked lock(*this);
@@ -215,8 +214,11 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
     if (dependency->state == TaskState::kCreated) {
       return fault(MCL_ERR_INVREQ, "a dependency of the task has not been submitted");
     }
-    if (dependency->state == TaskState::kEnded && dependency->failure) failed = dependency.get();
-    numbers.push_back(dependency->number);
+    if (dependency->state != TaskState::kEnded) {
+      numbers.push_back(dependency->number);
+    } else if (dependency->failure) {
+      failed = dependency.get();
+    }
   }
   unfinished_.fetch_add(1, std::memory_order_relaxed);
   for (Argument& argument : task->arguments) {

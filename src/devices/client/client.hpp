@@ -197,6 +197,12 @@ class Client {
   // False without a fault: the task waits for a buffer, and will be a job again.
   bool prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why);
   bool claim(const std::shared_ptr<Task>& task) AMASIA_REQUIRES(lock_);
+  // The device's copy of a resident argument; nullptr: there is none, or bytes have to come first.
+  std::shared_ptr<DeviceBuffer> valid_copy(const Task& task, const Argument& argument)
+      AMASIA_REQUIRES(lock_);
+  // All arguments, where no memory is to be had and no bytes to move for any; else none: false.
+  bool place_where_they_are(Task& task) AMASIA_REQUIRES(lock_);
+  static void place_value(Task& task, const Argument& argument);
   Fault place_arguments(Task& task);
   Fault place_resident(Task& task, Argument& argument);
   // The argument's bytes come to the copy by `moves`, and are used there.
@@ -257,11 +263,13 @@ class Client {
   std::vector<Record> unsent_ AMASIA_GUARDED_BY(lock_);
   Urgency unsent_urgency_ AMASIA_GUARDED_BY(lock_) = Urgency::kNone;
   TaskGraph graph_ AMASIA_GUARDED_BY(lock_);
-  std::unordered_map<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);
+  os::BlockMap<std::uint64_t, std::shared_ptr<Task>> tasks_ AMASIA_GUARDED_BY(lock_);
   std::uint64_t last_number_ AMASIA_GUARDED_BY(lock_) = 0;
   // Ready, but not put: by priority, then in order.
-  std::map<std::pair<std::int64_t, std::uint64_t>, std::shared_ptr<Task>> ready_
-      AMASIA_GUARDED_BY(lock_);
+  using ReadyKey = std::pair<std::int64_t, std::uint64_t>;
+  std::map<ReadyKey, std::shared_ptr<Task>, std::less<>,
+           os::BlockAllocator<std::pair<const ReadyKey, std::shared_ptr<Task>>>>
+      ready_ AMASIA_GUARDED_BY(lock_);
   std::deque<std::shared_ptr<Run>> gathered_ AMASIA_GUARDED_BY(lock_);  // to be put
   std::size_t gathered_tasks_ AMASIA_GUARDED_BY(lock_) = 0;             // in all of them
   std::vector<QueuedRun> runs_queued_ AMASIA_GUARDED_BY(lock_);  // put over link_, not granted
@@ -283,7 +291,7 @@ class Client {
       AMASIA_GUARDED_BY(lock_);
   std::vector<std::shared_ptr<DeviceBuffer>> graveyard_ AMASIA_GUARDED_BY(lock_);
   std::atomic<bool> has_dead_{false};  // something is in graveyard_, or was a moment ago
-  std::deque<Job> jobs_ AMASIA_GUARDED_BY(lock_);
+  std::deque<Job, os::BlockAllocator<Job>> jobs_ AMASIA_GUARDED_BY(lock_);
   std::atomic<std::uint32_t> job_posts_{0};  // workers sleep on it
   std::atomic<std::uint32_t> idle_workers_{0};
   std::atomic<std::size_t> unfinished_{0};

@@ -93,8 +93,9 @@ bool Client::is_quick(const Job& job) {
   if (in_flight_[job.device].runs_long && idle_workers_.load(std::memory_order_relaxed) != 0) {
     return false;
   }
-  const bool found = task.run != nullptr && task.run->kernel.load(std::memory_order_relaxed);
+  const bool found = task.run != nullptr && task.run->is_loaded;
   if (!found && !task.kernel.empty() && !programs_.is_known(job.device, task.kernel)) return false;
+  if (task.run != nullptr) task.run->is_loaded = true;
   return std::all_of(task.arguments.begin(), task.arguments.end(), [&](const Argument& argument) {
     if (argument.resident == nullptr) return true;
     // What has to come from another device, or back, is waited for.
@@ -203,12 +204,14 @@ bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) 
       if (run != nullptr) run->kernel.store(work->kernel, std::memory_order_release);
     }
   }
+  bool is_placed = false;
   {
     Locked lock(*this);
     if (!claim(task)) return false;
     set_status(*task, TaskState::kRunning, MCL_REQ_EXECUTING);
+    is_placed = place_where_they_are(*task);
   }
-  *why = place_arguments(*task);
+  if (!is_placed) *why = place_arguments(*task);
   if (*why) return false;
   work->device = places_[device].local;
   while (work->dimensions < 3 &&
@@ -247,6 +250,42 @@ bool Client::claim(const std::shared_ptr<Task>& task) {
   return true;
 }
 
+std::shared_ptr<DeviceBuffer> Client::valid_copy(const Task& task, const Argument& argument) {
+  const auto device = static_cast<OwnDevice>(task.device);
+  const ResidentBuffer& buffer = *argument.resident;
+  const auto found = buffer.copies.find(device);
+  if (found == buffer.copies.end()) return nullptr;
+  if (!argument.kernel_reads() || buffer.where.is_valid(device, argument.range())) {
+    return found->second;
+  }
+  return nullptr;
+}
+
+bool Client::place_where_they_are(Task& task) {
+  if (task.kernel.empty()) return false;
+  for (const Argument& argument : task.arguments) {
+    if (!argument.is_buffer()) continue;
+    if (argument.resident == nullptr || valid_copy(task, argument) == nullptr) return false;
+  }
+  for (Argument& argument : task.arguments) {
+    if (argument.is_buffer()) {
+      use_copy(task, argument, valid_copy(task, argument), {});
+    } else {
+      place_value(task, argument);
+    }
+  }
+  return true;
+}
+
+void Client::place_value(Task& task, const Argument& argument) {
+  KernelArgument value;
+  value.kind = (argument.flags & MCL_ARG_LOCAL) != 0 ? KernelArgument::Kind::kLocal
+                                                     : KernelArgument::Kind::kValue;
+  value.value = argument.value.data();
+  value.size = argument.size;
+  task.kernel_arguments.push_back(value);
+}
+
 Fault Client::place_arguments(Task& task) {
   for (Argument& argument : task.arguments) {
     if (task.kernel.empty()) {
@@ -259,12 +298,7 @@ Fault Client::place_arguments(Task& task) {
       if (wrong) return wrong;
       continue;
     }
-    KernelArgument value;
-    value.kind = (argument.flags & MCL_ARG_LOCAL) != 0 ? KernelArgument::Kind::kLocal
-                                                       : KernelArgument::Kind::kValue;
-    value.value = argument.value.data();
-    value.size = argument.size;
-    task.kernel_arguments.push_back(value);
+    place_value(task, argument);
   }
   return no_fault();
 }
@@ -295,12 +329,12 @@ Fault Client::place_resident(Task& task, Argument& argument) {
   std::shared_ptr<DeviceBuffer> copy;
   {
     Locked lock(*this);
+    if (auto valid = valid_copy(task, argument)) {
+      use_copy(task, argument, std::move(valid), {});
+      return no_fault();
+    }
     if (const auto found = buffer.copies.find(device); found != buffer.copies.end()) {
       copy = found->second;
-    }
-    if (copy != nullptr && (!argument.kernel_reads() || buffer.where.is_valid(device, range))) {
-      use_copy(task, argument, std::move(copy), {});
-      return no_fault();
     }
   }
   if (copy == nullptr) {

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which tasks wait for which (paper, section 2.1). Pure. Holds only tasks that have not ended.
+// Which tasks wait for which (paper, section 2.1). Pure. Holds only tasks that wait or are waited
+// for: brief ones, of which there are many a second, mostly do neither.
 #pragma once
 
 #include <cstdint>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <vector>
+
+#include "os/os.hpp"
 
 namespace amasia::devices {
 
 class TaskGraph {
  public:
-  // Adds `task`; of `dependencies` those count that are in the graph, each once. True: it waits for
-  // none and is ready.
+  // `task`, which was not added before, depends on these, none of which has ended; each counts
+  // once. True: it waits for none and is ready.
   bool add(std::uint64_t task, std::span<const std::uint64_t> dependencies);
 
   struct Consequences {
@@ -31,7 +33,7 @@ class TaskGraph {
     std::size_t waits_for = 0;
     std::vector<std::uint64_t> dependents;
   };
-  std::unordered_map<std::uint64_t, Node> nodes_;
+  os::BlockMap<std::uint64_t, Node> nodes_;
 };
 
 }  // namespace amasia::devices

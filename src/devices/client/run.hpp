@@ -64,6 +64,7 @@ struct Run {
   std::uint32_t left = 0;                    // tasks that have not ended
   FinishedRecord ended;                      // of those that have, so far
   Nanos ran = 0;                             // of their kernels
+  bool is_loaded = false;                    // the kernel, on the device that it was granted
   // Once a task of it has found it: spares the others to look for it. Any thread.
   std::atomic<LoadedKernel*> kernel{nullptr};
 

@@ -132,7 +132,7 @@ void Client::receive(const Record& record) {
   switch (content.kind) {
     case RecordKind::kGrant: {
       InFlight& there = in_flight_[content.device];
-      for (const auto& task : answered(content.number)) {
+      for (auto& task : answered(content.number)) {
         task->device = content.device;
         for (Argument& argument : task->arguments) {
           if (argument.resident != nullptr) ++argument.resident->running[content.device];
@@ -140,7 +140,7 @@ void Client::receive(const Record& record) {
         ++granted_;
         ++there.now;
         set_status(*task, TaskState::kGranted, MCL_REQ_INPROGRESS);
-        enqueue({task, nullptr, content.device}, true);
+        enqueue({std::move(task), nullptr, content.device}, true);
       }
       there.half = there.now / 2;
       return;

@@ -11,6 +11,7 @@
 #include "devices/client/fault.hpp"
 #include "devices/client/residency.hpp"
 #include "devices/ids.hpp"
+#include "os/os.hpp"
 
 namespace amasia::devices {
 
@@ -42,7 +43,7 @@ struct Argument {
   void* address = nullptr;
   std::size_t size = 0;
   Bytes offset = 0;
-  std::vector<std::byte> value;              // SCALAR
+  os::BlockVector<std::byte> value;              // SCALAR
   std::shared_ptr<ResidentBuffer> resident;  // RESIDENT, or part of a registered buffer
 
   bool is_buffer() const { return (flags & MCL_ARG_BUFFER) != 0; }
@@ -73,7 +74,7 @@ class Task final : public Completion {
   std::uint64_t number = 0;  // from submit() on
   std::string kernel;        // "": only moves bytes, or nothing
   bool is_null = false;
-  std::vector<Argument> arguments;
+  os::BlockVector<Argument> arguments;
   std::uint64_t global[3] = {1, 1, 1}, local[3] = {0, 0, 0}, offset[3] = {0, 0, 0};
   std::uint64_t flags = 0;  // MCL_TASK_*, MCL_FAV_*
   std::int32_t priority = 0;
@@ -95,9 +96,9 @@ class Task final : public Completion {
   std::atomic<std::uint32_t> sleepers{0};
 
   // While it runs: only the thread that prepares it, then finished().
-  std::vector<KernelArgument> kernel_arguments;
+  os::BlockVector<KernelArgument> kernel_arguments;
   std::vector<Copy> to_device, to_host;
-  std::vector<std::shared_ptr<DeviceBuffer>> held;  // copies and temporaries that it uses
+  os::BlockVector<std::shared_ptr<DeviceBuffer>> held;  // copies and temporaries that it uses
   std::vector<std::shared_ptr<ResidentBuffer>> moved;  // buffers that wait for it (moving)
   Bytes copied = 0;
   std::shared_ptr<Task> self;  // as long as the back end has it, or it is in Client::arrived_
