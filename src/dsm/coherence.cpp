@@ -52,7 +52,8 @@ Coherence::Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fa
       turn_arbiter_(space.node_count()),
       to_job_time_(os::realtime_now() - os::monotonic_now()),
       outbox_(fabric, space),
-      read_ahead_(settings.read_ahead_pages) {}
+      read_ahead_(settings.read_ahead_pages),
+      strided_walks_(settings.read_ahead_pages > 0) {}
 
 Result<std::unique_ptr<Coherence>> Coherence::make(AddressSpace& space, PageAccess& access,
                                                    fabric::Fabric& fabric,
@@ -99,8 +100,10 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
                nullptr);
     // Exclusive: the page is here, and its neighbours are none of this fault's business, unless it
     // was left out of the view to tell how far a walk has come.
-    if (state != CacheState::kExclusive || read_ahead_.is_trigger(fault.page, fault.write)) {
-      const bool walks = read_ahead(fault, as_writer, is_on_its_way(state));
+    if (may_ask_ahead() && (state != CacheState::kExclusive || is_trigger(fault))) {
+      const ReadAhead::Plan plan = read_ahead(fault, as_writer, is_on_its_way(state));
+      const bool walks = plan.run.count > 0;
+      if (!plan.is_followed) step_ahead(fault, as_writer, is_on_its_way(state));
       if (!walks && as_writer) collect_around(fault.page);
       if (!walks && !as_writer && state != CacheState::kShared) read_around(fault.page);
     }
@@ -128,7 +131,7 @@ bool Coherence::asks_as_writer(const Fault& fault, CacheState state, std::uint64
 
 bool Coherence::on_place(std::uint64_t place, Nanos now) {
   now_ = now;
-  if (limited() && copies_.count() >= copies_allowed()) return true;
+  if (!may_ask_ahead()) return true;
   const bool expects = recall_.enter(
       place, [this](PageIndex page, Recall::Want want) { return ask_early(page, want); });
   finish_events();
@@ -181,15 +184,43 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
                                  : counts_.faults_upgrade);
 }
 
+bool Coherence::may_ask_ahead() const {
+  return !limited() || copies_.count() < copies_allowed();
+}
+
 // `as_writer`: how to ask for pages. A walk that reads may want to own them.
-bool Coherence::read_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
-  if (limited() && copies_.count() >= copies_allowed()) return true;
+ReadAhead::Plan Coherence::read_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
   const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
   const PageIndex segment_end = page_at(segment, segment.count);
   const ReadAhead::Plan plan =
       read_ahead_.on_fault(fault.page, fault.write, segment_end, on_its_way);
   for (PageCount i = 0; i < plan.run.count; ++i) ask_for(page_at(plan.run, i), as_writer);
-  return plan.run.count > 0;
+  return plan;
+}
+
+void Coherence::step_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
+  const StridedWalks::Plan plan = strided_walks_.on_fault(fault.page, fault.write, on_its_way);
+  for (const PageIndex page : std::span(plan.pages).first(plan.count)) {
+    if (!space_.is_valid(page)) continue;
+    ask_for(page, as_writer);
+    // A step may be several pages long, as was seen when it was last made.
+    if (read_ahead_.reach_from(page, fault.write) == 0) continue;
+    read_ahead({page, 0, fault.write}, as_writer, false);
+  }
+}
+
+bool Coherence::is_trigger(const Fault& fault) const {
+  return read_ahead_.is_trigger(fault.page, fault.write) ||
+         strided_walks_.is_trigger(fault.page, fault.write);
+}
+
+// Page that read-ahead wants to hear of: the first one of the run.
+bool Coherence::find_trigger(PageRun run, PageIndex* trigger) const {
+  PageIndex other;
+  const bool in_sequence = read_ahead_.find_trigger(run, trigger);
+  if (!strided_walks_.find_trigger(run, &other)) return in_sequence;
+  if (!in_sequence || other.value < trigger->value) *trigger = other;
+  return true;
 }
 
 // Who writes what has been read would upgrade page by page.
@@ -517,7 +548,7 @@ void Coherence::install(PageRun run, Install access) {
     PageCount left_out = 0;
     PageIndex trigger;
     // A page that read-ahead wants to hear of stays out of the view, unless a thread wants it now.
-    if (read_ahead_.find_trigger(run, &trigger) && !waiting_.any({trigger, 1})) {
+    if (find_trigger(run, &trigger) && !waiting_.any({trigger, 1})) {
       part.count = trigger.value - run.first.value;
       left_out = 1;
     }

@@ -37,6 +37,7 @@
 #include "dsm/protocol/single_writer.hpp"
 #include "dsm/protocol/turns.hpp"
 #include "dsm/recall.hpp"
+#include "dsm/strided_walks.hpp"
 #include "dsm/waiting_threads.hpp"
 
 namespace amasia::dsm {
@@ -115,8 +116,11 @@ class Coherence {
   void note_fault(const Fault& fault, protocol::CacheState state);
   bool ask_early(PageIndex page, Recall::Want want);
   bool asks_as_writer(const Fault& fault, protocol::CacheState state, std::uint64_t place);
-  // True: its neighbours are asked for, or must not be.
-  bool read_ahead(const Fault& fault, bool as_writer, bool on_its_way);
+  bool may_ask_ahead() const;  // there is memory for it
+  ReadAhead::Plan read_ahead(const Fault& fault, bool as_writer, bool on_its_way);
+  void step_ahead(const Fault& fault, bool as_writer, bool on_its_way);
+  bool is_trigger(const Fault& fault) const;
+  bool find_trigger(PageRun run, PageIndex* trigger) const;
   void read_around(PageIndex page);
   bool ask_for(PageIndex page, bool write);  // false: it is here, or asked for
   void gather();
@@ -176,6 +180,7 @@ class Coherence {
   MigratoryPages migratory_;
   LoadStore load_store_;
   ReadAhead read_ahead_;
+  StridedWalks strided_walks_;
   FillAround fill_around_;
   LentPages lent_;
   PageRun gathering_{};  // what of a block is still to be asked back

@@ -5,6 +5,7 @@
 //   engine          carries a protocol out: faults, messages, protection, page contents
 //   heap/           the managed heap of a node, and blocks of other nodes' heaps
 //   prefetch        which pages to ask for before they are touched (pure): walks;
+//   strided_walks   walks that skip pages;
 //   fill_around     blocks of which pages are met in no order;
 //   migratory       pages that nodes in turns read and then write;
 //   load_store      threads that write what they have just read;

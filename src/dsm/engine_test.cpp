@@ -170,6 +170,19 @@ TEST_P(EngineTest, SequentialReadIsAskedForAhead) {
   EXPECT_GT(statistics.pages_prefetched, kPages / 2);
 }
 
+// Every hundredth row of a matrix: steps of five pages and a bit.
+TEST_P(EngineTest, StridedWritesAreAskedForAhead) {
+  if (nodes() == 1) return;
+  TestCluster cluster(nodes());
+  constexpr Bytes kSteps = 300, kStep = 21'600;
+  for (Bytes i = 0; i < kSteps; ++i) *cluster.at<Bytes>(0, 0, i * kStep) = i;
+  for (Bytes i = 0; i < kSteps; ++i) *cluster.at<Bytes>(1, 0, i * kStep) += 7;
+  const Statistics statistics = cluster.engine(1).statistics();
+  EXPECT_LT(statistics.faults_write, kSteps / 3);
+  EXPECT_LT(statistics.pages_in, kSteps * 3 / 2);
+  for (Bytes i = 0; i < kSteps; ++i) EXPECT_EQ(*cluster.at<Bytes>(0, 0, i * kStep), i + 7);
+}
+
 TEST_P(EngineTest, ScatteredReadsAreAskedForByBlocks) {
   if (nodes() == 1) return;
   TestCluster cluster(nodes());

@@ -117,7 +117,8 @@ ReadAhead::Plan ReadAhead::on_fault(PageIndex page, bool write, PageIndex segmen
     return begin(page, write, segment_end);
   }
   const bool at_trigger = stream->trigger != 0 && page.value == stream->trigger;
-  if (page.value != stream->ahead_end && !at_trigger) return {};
+  if (page.value != stream->ahead_end && !at_trigger) return {.is_followed = true};
+  const bool is_followed = stream->window != 0;
   ++stream->length;
   note_reach(*stream, page);
   if (at_trigger) {
@@ -132,9 +133,11 @@ ReadAhead::Plan ReadAhead::on_fault(PageIndex page, bool write, PageIndex segmen
   if (stream->length < (write ? kWritesBeforeWindow : kReadsBeforeWindow) ||
       (write && largest_write_ == 0)) {
     stream->ahead_end = page.value + 1;
-    return {};
+    return {.is_followed = is_followed};
   }
-  return open_window(*stream, page, segment_end);
+  Plan plan = open_window(*stream, page, segment_end);
+  plan.is_followed = is_followed;
+  return plan;
 }
 
 bool ReadAhead::is_trigger(PageIndex page, bool write) const {

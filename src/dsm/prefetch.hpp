@@ -50,6 +50,7 @@ class ReadAhead {
   struct Plan {
     PageRun run{};
     bool has_trigger = false;
+    bool is_followed = false;  // the fault is one of a walk for which windows were opened before
   };
 
   // `segment_end`: one more than the last page that may be asked for. `on_its_way`: the page has
