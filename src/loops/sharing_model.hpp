@@ -136,6 +136,12 @@ class SharingModel {
   // Stall outside of this region that it has caused: its data had gone to other nodes.
   void charge(Nanos stall);
 
+  // Whether the next execution, if it is shared, is expected to gain, with what was charged since
+  // the last one. True where nothing is known.
+  bool promises() const {
+    return findings_.alone <= 0 || findings_.shared + charged_since_ < findings_.alone;
+  }
+
   // For CommonNode, which decides for all regions together. Whether this one is one node's,
   // by its own choice, and could be another's.
   bool may_gather() const;

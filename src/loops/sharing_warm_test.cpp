@@ -117,6 +117,21 @@ TEST(SharingModel, DoesNotRepeatWhatCostsMoreThanItMay) {
   }
 }
 
+// Half of its time is gained, until serial code has waited for the data that went there.
+TEST(SharingModel, PromisesNothingWhereTheDataComeBackAtOnce) {
+  SharingModel model(std::vector<double>{1, 1});
+  EXPECT_TRUE(model.promises()) << "nothing is known";
+  const std::array<RegionPart, 2> parts{
+      RegionPart{.threads = 1, .work = 0.5, .busy = 500 * kMillis},
+      RegionPart{.threads = 1, .work = 0.5, .busy = 500 * kMillis}};
+  model.observe_shared(parts, 500 * kMillis, true);
+  EXPECT_TRUE(model.promises());
+  model.charge(400 * kMillis);
+  EXPECT_TRUE(model.promises());
+  model.charge(200 * kMillis);
+  EXPECT_FALSE(model.promises());
+}
+
 // The third and fourth look at a region in which data still come cost as much as others.
 TEST(SharingModel, LooksAgainAsFarAsItMayLose) {
   for (const bool may : {false, true}) {

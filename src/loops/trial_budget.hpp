@@ -3,7 +3,8 @@
 // what is little of an hour is too much of ten seconds, and many regions that lose a little each
 // lose a lot (beyond libHetMP, ACM TOCS 2022, 3.3, where each loop probes for itself). Pure.
 //
-// Executions that are shared to find out lose what they take longer than alone. That may be a tenth
+// Executions that are shared to find out lose what they take longer than alone, and what serial
+// code waits for their data afterwards. That may be a tenth
 // of the program's time, and a quarter of a second from the beginning, as short programs have to
 // find out, too. What is gained by sharing since pays losses back.
 #pragma once
@@ -24,6 +25,8 @@ class TrialBudget {
     if (tries && lost > 0) lost_ += lost;
     if (!tries && lost < 0) lost_ = std::max(0.0, lost_ + lost);
   }
+  // The origin has waited so long, outside of regions, for pages that others had of them, ns.
+  void charge(Nanos stall) { lost_ += static_cast<double>(stall); }
   // What may be lost, ns, once the program has run for `time`; below 0: no region begins to find
   // out.
   double left(Nanos time) const { return kFree + kPart * static_cast<double>(time) - lost_; }

@@ -48,6 +48,18 @@ TEST(TrialBudget, WhatSharingGainsPaysBackAndNoMore) {
   EXPECT_EQ(budget.left(kSecond), TrialBudget().left(kSecond)) << "nobody tried anything";
 }
 
+// A region that gains half a second, whose data serial code waits for as long, gains nothing.
+TEST(TrialBudget, CountsWhatSerialCodeWaitsForAfterwards) {
+  TrialBudget budget;
+  budget.charge(kSecond);
+  EXPECT_LT(budget.left(kSecond), 0);
+  budget.note(false, kSecond / 2, 1.0 * kSecond);
+  budget.charge(kSecond / 2);
+  EXPECT_LT(budget.left(kSecond), 0);
+  budget.note(false, kSecond / 2, 2.0 * kSecond);
+  EXPECT_EQ(budget.left(kSecond), TrialBudget().left(kSecond));
+}
+
 TEST(TrialBudget, KnowsNoLossWhereNothingIsKnownOfTheTimeAlone) {
   TrialBudget budget;
   budget.note(true, 3 * kSecond, 0);

@@ -192,10 +192,13 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   return true;
 }
 
-// Whether its model would find out what sharing takes, but may not yet. Under records_mutex_.
+// Whether its model would find out what sharing takes, but may not yet: what is seen of a region
+// that promises something is seen to its end. Under records_mutex_.
 bool Node::puts_off(const loops::SharingModel& model, Nanos now) const {
   using Model = loops::SharingModel;
-  return model.rule() == Model::Rule::kPrediction && model.phase() == Model::Phase::kCold &&
+  const bool finds_out = model.phase() == Model::Phase::kCold ||
+                         (model.phase() == Model::Phase::kWarm && !model.promises());
+  return model.rule() == Model::Rule::kPrediction && finds_out &&
          trial_budget_.left(now - began_) < 0;
 }
 
@@ -282,6 +285,7 @@ void Node::charge_stall(Nanos& seen) {
     last_shared_->model->charge(stall - seen);
     common_node_.charge(stall - seen);
     common_sharing_.charge(stall - seen);
+    trial_budget_.charge(stall - seen);
   }
   seen = stall;
 }
