@@ -103,7 +103,9 @@ void Coherence::on_faults(std::span<const Fault> faults, std::uint64_t place, Na
     if (may_ask_ahead() && (state != CacheState::kExclusive || is_trigger(fault))) {
       const ReadAhead::Plan plan = read_ahead(fault, as_writer, is_on_its_way(state));
       const bool walks = plan.run.count > 0;
-      if (!plan.is_followed) step_ahead(fault, as_writer, is_on_its_way(state));
+      if (!plan.is_followed || strided_walks_.is_trigger(fault.page)) {
+        step_ahead(fault, as_writer, is_on_its_way(state));
+      }
       if (!walks && as_writer) collect_around(fault.page);
       if (!walks && !as_writer && state != CacheState::kShared) read_around(fault.page);
     }
@@ -202,7 +204,7 @@ void Coherence::step_ahead(const Fault& fault, bool as_writer, bool on_its_way) 
   const StridedWalks::Plan plan = strided_walks_.on_fault(fault.page, fault.write, on_its_way);
   for (const PageIndex page : std::span(plan.pages).first(plan.count)) {
     if (!space_.is_valid(page)) continue;
-    ask_for(page, as_writer);
+    ask_for(page, as_writer || plan.write);
     // A step may be several pages long, as was seen when it was last made.
     if (read_ahead_.reach_from(page, fault.write) == 0) continue;
     read_ahead({page, 0, fault.write}, as_writer, false);
@@ -211,7 +213,7 @@ void Coherence::step_ahead(const Fault& fault, bool as_writer, bool on_its_way) 
 
 bool Coherence::is_trigger(const Fault& fault) const {
   return read_ahead_.is_trigger(fault.page, fault.write) ||
-         strided_walks_.is_trigger(fault.page, fault.write);
+         strided_walks_.is_trigger(fault.page);
 }
 
 // Page that read-ahead wants to hear of: the first one of the run.

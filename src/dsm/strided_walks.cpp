@@ -80,7 +80,9 @@ bool StridedWalks::Walk::is_beside(std::int64_t page) const {
 StridedWalks::Walk* StridedWalks::find(PageIndex page, bool write, std::int64_t* step) {
   Walk* found = nullptr;
   for (Walk& walk : walks_) {
-    if (walk.length == 0 || walk.write != write) continue;
+    // What is left out of the view is met in either way.
+    const bool may_be = walk.write == write || walk.trigger == page.value;
+    if (walk.length == 0 || !may_be) continue;
     const std::int64_t one = walk.find_step(walk.page_of(page));
     if (one < 0 || (found != nullptr && std::abs(found->step()) < std::abs(walk.step()))) continue;
     found = &walk;
@@ -169,6 +171,8 @@ StridedWalks::Plan StridedWalks::on_fault(PageIndex page, bool write, bool on_it
   ++uses_;
   std::int64_t step = -1;
   Walk* const walk = find(page, write, &step);
+  const bool at_trigger = walk != nullptr && page.value == walk->trigger && step < walk->asked_end;
+  forget_trigger(page);
   // The same pages may be walked by longer steps at other times: the shortest line counts.
   const double longest = walk == nullptr ? kLongestStep : std::abs(walk->step()) / 2;
   const bool has_begun = begin(page, write, longest);
@@ -176,6 +180,7 @@ StridedWalks::Plan StridedWalks::on_fault(PageIndex page, bool write, bool on_it
   recent_[newest_] = {page.value, write};
   if (has_begun || walk == nullptr) return plan;
   walk->last_use = uses_;
+  plan.write = walk->write;
   if (step < 0) return plan;
   // A step that is longer than a byte may begin on a page that is here, and fault on the next one.
   walk->misfits = walk->note({step, walk->page_of(page)}) ? 0 : walk->misfits + 1;
@@ -189,7 +194,6 @@ StridedWalks::Plan StridedWalks::on_fault(PageIndex page, bool write, bool on_it
     walk->asked_end = step + 1;
     return plan;
   }
-  const bool at_trigger = page.value == walk->trigger && step < walk->asked_end;
   if (at_trigger) {
     open_window(*walk, walk->asked_end, true, &plan);
   } else if (!on_its_way) {  // beyond what was asked for, or beside it
@@ -198,10 +202,16 @@ StridedWalks::Plan StridedWalks::on_fault(PageIndex page, bool write, bool on_it
   return plan;
 }
 
-bool StridedWalks::is_trigger(PageIndex page, bool write) const {
+// Of walks that are over, too: else the page would be left out each time that it comes.
+void StridedWalks::forget_trigger(PageIndex page) {
+  for (Walk& walk : walks_) {
+    if (walk.trigger == page.value) walk.trigger = 0;
+  }
+}
+
+bool StridedWalks::is_trigger(PageIndex page) const {
   return std::any_of(walks_.begin(), walks_.end(), [&](const Walk& walk) {
-    return walk.length != 0 && walk.trigger == page.value && walk.trigger != 0 &&
-           walk.write == write;
+    return walk.length != 0 && walk.trigger == page.value && walk.trigger != 0;
   });
 }
 

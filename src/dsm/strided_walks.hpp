@@ -40,8 +40,9 @@ class StridedWalks {
   static constexpr std::uint32_t kMisfits = 3;  // one after the other, and it is no walk
   static constexpr std::int64_t kLongestStep = 1 << 13;
 
-  // What to ask for, in the same way as the fault.
+  // What to ask for.
   struct Plan {
+    bool write = false;
     std::size_t count = 0;
     std::array<PageIndex, 2 * kLargestWindow> pages{};
   };
@@ -52,7 +53,7 @@ class StridedWalks {
   Plan on_fault(PageIndex page, bool write, bool on_its_way = false);
 
   // As those of ReadAhead: pages that are left out of the view when they arrive.
-  bool is_trigger(PageIndex page, bool write) const;
+  bool is_trigger(PageIndex page) const;
   bool find_trigger(PageRun run, PageIndex* trigger) const;
 
  private:
@@ -90,6 +91,7 @@ class StridedWalks {
   Walk* find(PageIndex page, bool write, std::int64_t* step);
   // A walk by steps of at most so many pages; false: there is none.
   bool begin(PageIndex page, bool write, double below);
+  void forget_trigger(PageIndex page);
   void open_window(Walk& walk, std::int64_t from, bool at_trigger, Plan* plan);
   Walk& place_for_another();
 
