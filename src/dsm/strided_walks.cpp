@@ -125,6 +125,7 @@ bool StridedWalks::begin(PageIndex page, bool write, double below) {
       if (first.page == 0 || first.write != write) continue;
       const std::int64_t before = distance(middle.page, first.page);
       if (std::abs(last - before) > 1 || std::abs(before) < 2) continue;
+      if (!write && std::abs(last) < kShortestReading) return false;
       Walk& walk = place_for_another();
       walk = Walk{.write = write,
                   .last_use = uses_,

@@ -14,6 +14,8 @@
 // Pages that are here already cause no fault: a walk that is known well is found again some steps
 // later. Some equal distances mean nothing, such as those between the first pages of a program's
 // arrays. Where a window was opened in vain, walks have to be longer before the next one is.
+// Reads by steps that are shorter than a block are left to fill_around: walks side by side, such as
+// those of a sweep through a grid, soon meet all of a block, which comes in one message.
 // (Stride prefetching with confidence: Baer and Chen, "An effective on-chip preloading scheme to
 // reduce data access penalty", Supercomputing 1991.)
 #pragma once
@@ -24,6 +26,7 @@
 
 #include "base/base.hpp"
 #include "dsm/address_space.hpp"
+#include "dsm/fill_around.hpp"
 
 namespace amasia::dsm {
 
@@ -38,6 +41,7 @@ class StridedWalks {
   // Steps from those that were asked for to the next fault.
   static constexpr std::int64_t kMostSkipped = 16;
   static constexpr std::uint32_t kMisfits = 3;  // one after the other, and it is no walk
+  static constexpr std::int64_t kShortestReading = FillAround::kBlock;
   static constexpr std::int64_t kLongestStep = 1 << 13;
 
   // What to ask for.

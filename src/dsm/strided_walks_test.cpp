@@ -66,6 +66,15 @@ TEST(StridedWalks, AWholeNumberOfPagesCostsSixWaits) {
   EXPECT_LE(thread.asked, 1000U + 2 * StridedWalks::kLargestWindow);
 }
 
+TEST(StridedWalks, ReadsWithinABlockAreLeftToFillAround) {
+  for (const std::uint64_t step : {40, 64, 100}) {
+    StridedWalks walks(true);
+    Thread thread{walks};
+    for (std::uint64_t i = 0; i < 100; ++i) thread.touch((100'000 + i * step) * kPage, false);
+    EXPECT_EQ(thread.asked > 0, step >= FillAround::kBlock) << step;
+  }
+}
+
 // Several arrays at once, as many as are followed.
 TEST(StridedWalks, InterleavedWalksAreToldApart) {
   constexpr std::uint64_t kArrays = 10;
@@ -77,7 +86,7 @@ TEST(StridedWalks, InterleavedWalksAreToldApart) {
     first.push_back((a * 10'000'019 + random() % 1000) * kPage + random() % kPage);
   }
   for (std::uint64_t i = 0; i < 300; ++i) {
-    for (const std::uint64_t begin : first) thread.touch(begin + kPage + i * 163'848, false);
+    for (const std::uint64_t begin : first) thread.touch(begin + kPage + i * 163'848, true);
   }
   EXPECT_LE(thread.waits, kArrays * 25);
 }
