@@ -64,7 +64,8 @@ class Homeward {
   bool is_first_visit(const void* place) {
     constexpr std::size_t kSteps = 8;
     const auto key = reinterpret_cast<std::uintptr_t>(place);
-    const std::size_t first = (key ^ (key >> 8)) % kPlaces;
+    // Addresses in code lie close together: they are to be spread.
+    const auto first = static_cast<std::size_t>((key * 0x9e37'79b9'7f4a'7c15ULL) >> 32) % kPlaces;
     for (std::size_t step = 0; step < kSteps; ++step) {
       const void*& slot = places_[(first + step) % kPlaces];
       if (slot == place) return false;

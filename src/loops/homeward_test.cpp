@@ -3,13 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
 
 namespace amasia::loops {
 namespace {
 
 constexpr Nanos kMs = base::kMillisecond;
-const char places[1000]{};
 
 // A region of ten seconds with a barrier each millisecond.
 struct Region {
@@ -18,6 +18,7 @@ struct Region {
   std::function<double(int ms)> alone;
   std::function<int(int ms)> place = [](int ms) { return ms % 10; };
   int answer_takes = 1;  // barriers
+  std::uintptr_t code = 0x40'1234, apart = 8;  // where the first place is, and the next ones
 
   // When it goes home, ms; 0: never.
   int goes_home() const {
@@ -26,7 +27,8 @@ struct Region {
     int asked = 0;
     for (int now = 1; now < 10'000; ++now) {
       done += alone(now) * kMs;
-      homeward.come_to(&places[place(now)]);
+      const auto offset = apart * static_cast<std::uintptr_t>(place(now));
+      homeward.come_to(reinterpret_cast<const void*>(code + offset));
       if (homeward.asked() && now >= asked + answer_takes) {
         if (homeward.hear(at_question)) return now;
       }
@@ -59,10 +61,16 @@ TEST(Homeward, GoesLateIfItStopsToPay) {
 }
 
 TEST(Homeward, StaysWhereOnlyTheBeginningWasDear) {
-  // Each barrier is new for two seconds, as in the first step of a time loop.
-  const Region region{.alone = [](int now) { return now < 2000 ? 0.01 : 1.8; },
-                      .place = [](int now) { return now < 2000 ? now / 20 : now % 100; }};
-  EXPECT_EQ(region.goes_home(), 0);
+  // Each barrier is new for two seconds, as in the first step of a time loop, wherever the code is.
+  for (std::uintptr_t page = 1; page <= 64; ++page) {
+    for (std::uintptr_t apart = 1; apart <= 8; ++apart) {
+      const Region region{.alone = [](int now) { return now < 2000 ? 0.01 : 1.8; },
+                          .place = [](int now) { return now < 2000 ? now / 20 : now % 100; },
+                          .code = 0x5555'0000'0000 + page * 4096 - 50 * apart,
+                          .apart = apart};
+      ASSERT_EQ(region.goes_home(), 0) << "across page " << page << ", " << apart << " apart";
+    }
+  }
   // A little that is lost later is within what it may lose.
   EXPECT_EQ((Region{.alone = [](int now) { return now < 200 ? 0.0 : 1.8; }}.goes_home()), 0);
 }
@@ -91,7 +99,8 @@ TEST(Homeward, WaitsForAnswers) {
 
 TEST(Homeward, TellsAllThatWasLost) {
   Homeward homeward(1000.0 * kMs);
-  homeward.come_to(&places[0]);
+  const char place = 0;
+  homeward.come_to(&place);
   homeward.ask(100 * kMs);
   EXPECT_FALSE(homeward.hear(10.0 * kMs));
   EXPECT_EQ(homeward.lost(), 90.0 * kMs);
