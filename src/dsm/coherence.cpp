@@ -202,12 +202,13 @@ ReadAhead::Plan Coherence::read_ahead(const Fault& fault, bool as_writer, bool o
 
 void Coherence::step_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
   const StridedWalks::Plan plan = strided_walks_.on_fault(fault.page, fault.write, on_its_way);
+  const bool to_own = as_writer || plan.write;
   for (const PageIndex page : std::span(plan.pages).first(plan.count)) {
     if (!space_.is_valid(page)) continue;
-    ask_for(page, as_writer || plan.write);
+    ask_for(page, to_own);
     // A step may be several pages long, as was seen when it was last made.
-    if (read_ahead_.reach_from(page, fault.write) == 0) continue;
-    read_ahead({page, 0, fault.write}, as_writer, false);
+    if (read_ahead_.reach_from(page, plan.write) == 0) continue;
+    read_ahead({page, 0, plan.write}, to_own, false);
   }
 }
 
@@ -216,7 +217,7 @@ bool Coherence::is_trigger(const Fault& fault) const {
          strided_walks_.is_trigger(fault.page);
 }
 
-// Page that read-ahead wants to hear of: the first one of the run.
+// The first page of the run that one of the two wants to hear of.
 bool Coherence::find_trigger(PageRun run, PageIndex* trigger) const {
   PageIndex other;
   const bool in_sequence = read_ahead_.find_trigger(run, trigger);

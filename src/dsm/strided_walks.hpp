@@ -46,7 +46,7 @@ class StridedWalks {
 
   // What to ask for.
   struct Plan {
-    bool write = false;
+    bool write = false;  // as the walk does, also where it has met this page by a read
     std::size_t count = 0;
     std::array<PageIndex, 2 * kLargestWindow> pages{};
   };

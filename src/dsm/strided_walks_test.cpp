@@ -139,33 +139,34 @@ TEST(StridedWalks, ReadsAndWritesAreWalksOfTheirOwn) {
   EXPECT_EQ(asked, 0U);
 }
 
-// A walk that is over leaves a page out of the view once, and not each time that it comes again.
-TEST(StridedWalks, ATriggerThatNobodyComesByForIsMetOnce) {
-  StridedWalks walks(true);
+// Makes a walk that writes every tenth page, for which a window is open, and gives its trigger.
+PageIndex begin_walk(StridedWalks& walks) {
   for (std::uint64_t i = 0; i < StridedWalks::kFaultsBefore; ++i) {
     walks.on_fault(PageIndex{100 + 10 * i}, true);
   }
   PageIndex trigger;
-  ASSERT_TRUE(walks.find_trigger({PageIndex{100}, 1000}, &trigger));
+  EXPECT_TRUE(walks.find_trigger({PageIndex{100}, 1000}, &trigger));
+  return trigger;
+}
+
+// A walk that is over leaves a page out of the view once, and not each time that it comes again.
+TEST(StridedWalks, ATriggerThatNobodyComesByForIsMetOnce) {
+  StridedWalks walks(true);
+  const PageIndex trigger = begin_walk(walks);
   walks.on_fault(PageIndex{100 + 10 * 50}, true);  // none of the next steps
-  const PageIndex left_out = trigger;
-  EXPECT_TRUE(walks.is_trigger(left_out));
+  EXPECT_TRUE(walks.is_trigger(trigger));
   // The next walk begins anew, by steps half as long: they count.
   for (std::uint64_t i = 0; i < StridedWalks::kFaultsBefore; ++i) {
     const std::uint64_t left = StridedWalks::kFaultsBefore - 1 - i;
-    walks.on_fault(PageIndex{left_out.value - 5 * left}, true);
+    walks.on_fault(PageIndex{trigger.value - 5 * left}, true);
   }
-  EXPECT_FALSE(walks.is_trigger(left_out));
+  EXPECT_FALSE(walks.is_trigger(trigger));
 }
 
 // `a[i] += x` loads first: a page that was left out is met by a read; the rest is to be written.
 TEST(StridedWalks, AWalkThatWritesGoesOnWhereItReadsFirst) {
   StridedWalks walks(true);
-  for (std::uint64_t i = 0; i < StridedWalks::kFaultsBefore; ++i) {
-    walks.on_fault(PageIndex{100 + 10 * i}, true);
-  }
-  PageIndex trigger;
-  ASSERT_TRUE(walks.find_trigger({PageIndex{100}, 1000}, &trigger));
+  const PageIndex trigger = begin_walk(walks);
   const auto plan = walks.on_fault(trigger, false);
   EXPECT_GT(plan.count, 0U);
   EXPECT_TRUE(plan.write);

@@ -178,6 +178,9 @@ std::shared_ptr<Task> task_of(Session& session, const mcl_handle* handle) {
   return nullptr;
 }
 
+// With what a shared pointer needs; larger ones would come from the heap, by its locks.
+static_assert(sizeof(Task) + 4 * sizeof(void*) <= os::kBlockSizes.back());
+
 mcl_handle* make_handle(Session& session, std::uint64_t properties) {
   if ((properties & ~std::uint64_t{MCL_HDL_SHARED}) != 0) {
     answer(fault(MCL_ERR_INVARG, "a task with properties {:#x} (allowed: 0 or MCL_HDL_SHARED)",

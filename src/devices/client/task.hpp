@@ -43,7 +43,7 @@ struct Argument {
   void* address = nullptr;
   std::size_t size = 0;
   Bytes offset = 0;
-  os::BlockVector<std::byte> value;              // SCALAR
+  os::BlockVector<std::byte> value;          // SCALAR
   std::shared_ptr<ResidentBuffer> resident;  // RESIDENT, or part of a registered buffer
 
   bool is_buffer() const { return (flags & MCL_ARG_BUFFER) != 0; }

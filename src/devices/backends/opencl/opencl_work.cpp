@@ -2,8 +2,8 @@
 // From Works to commands in a queue, and from their end to the Completions.
 //
 // Works that come together, are alike and brief fly together: in one queue, with one call-back and
-// two events for all. Each command with an event costs the driver and us a tenth of a no-op kernel.
-// Queues run their commands in order, so the last event is the end of all.
+// two events for all (docs/decisions/device_backends.md says what an event costs). Queues run their
+// commands in order, so the last event is the end of all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -87,8 +87,8 @@ class Flight final : public os::InBlocks {
   // Events that the times are read from: `run_` is the first work's kernel, `last_` the last
   // command with an event, whatever it was.
   cl_event first_copy_ = nullptr, run_ = nullptr, last_ = nullptr;
-  cl_event latest_ = nullptr;    // of the command that is being enqueued
-  bool has_later_ = false;       // commands without an event were enqueued after `last_`
+  cl_event latest_ = nullptr;  // of the command that is being enqueued
+  bool has_later_ = false;     // commands without an event were enqueued after `last_`
   bool copies_back_ = false;
 };
 
