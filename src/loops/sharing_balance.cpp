@@ -17,6 +17,10 @@ constexpr double kOftenLong = 0.15;
 // there have been.
 constexpr double kPaysBack = 2;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
+// Data still come while what nodes wait for is that much less than in the execution before (in the
+// second one of all, that much), and so much of this one; in so many executions in a row at most.
+constexpr double kStallFalls = 1.25, kFirstFalls = 1.1, kNoStall = 0.1;
+constexpr std::uint32_t kMostSettling = 8;
 // After a move that was for the worse.
 constexpr std::uint32_t kLongestWaryWindow = 256;
 // Another program may have a core for some milliseconds: no reason to move what is done in less.
@@ -115,17 +119,32 @@ bool SharingModel::is_worth_moving(double imbalance, double moved) const {
   // The others' data would move, too, and they would do it back: for much only, and on trial.
   if (others_ > 0) return striking && move_trial_.is_ready();
   const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
-  return imbalance > kImbalance && (striking || gain > kPaysBack * moved * first_stall_);
+  const double cost = std::max(striking ? 0 : moved * first_stall_, move_cost_.expected(moved));
+  return imbalance > kImbalance && gain > kPaysBack * cost;
+}
+
+// Whether data are still on the way to their nodes, as each execution waits for less of them than
+// the one before. With many nodes that takes longer than the executions that never count.
+void SharingModel::note_data(double stall, double elapsed) {
+  const double fall = phase_ == Phase::kWarm ? kFirstFalls : kStallFalls;
+  const bool comes = fall * stall < stall_before_ && stall > kNoStall * elapsed;
+  stall_before_ = stall;
+  data_run_ = comes ? data_run_ + 1 : 0;
+  data_come_ = comes && data_run_ <= kMostSettling;
+}
+
+// Data follow a share that has moved: what they cost then is no reason to move it back.
+bool SharingModel::tells_of_shares(double elapsed) {
+  move_cost_.note(elapsed, is_settling());
+  if (window_.settling == 0) return !data_come_;
+  --window_.settling;
+  return false;
 }
 
 // By sums over executions since the last change, more of them each time: single times vary, and a
 // share that moves takes its data along.
 void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) {
-  // Data follow a share that has moved: what they cost then is no reason to move it back.
-  if (window_.settling > 0) {
-    --window_.settling;
-    return;
-  }
+  if (!tells_of_shares(elapsed)) return;
   note_lags(nodes);
   std::array<double, base::kMaxNodes> rates{};
   double sum = 0, work = 0, known = 0;
@@ -174,6 +193,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
   const bool moves = is_worth_moving(imbalance, moved);
   if (moves) {
     powers_before_move_ = powers_;
+    move_cost_.move(move_trial_.step() * moved, window_.elapsed / window_.runs);
     for (std::size_t i = 0; i < node_count_; ++i) {
       powers_[i] += move_trial_.step() * (balanced[i] - powers_[i]);
       if (window_.time[i] > 0) rates_[i] = powers_[i];

@@ -159,6 +159,51 @@ TEST(SharingBalance, SharesStayWhileDataStillCome) {
   EXPECT_EQ(model.version(), version);
 }
 
+// The same while each execution waits for less than the one before, and node 0 for nothing.
+TEST(SharingBalance, SharesStayWhileNodesWaitForLessEachTime) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  const std::uint32_t version = model.version();
+  Nanos stall = 9'000'000;
+  for (int i = 0; i < 7; ++i, stall = stall * 7 / 10) observe_halves(model, 6'000'000, 0, stall);
+  for (int i = 0; i < 20; ++i) observe_halves(model, 6'000'000, 0, 0);
+  EXPECT_EQ(model.phase(), SharingModel::Phase::kShared);
+  EXPECT_EQ(model.version(), version);
+}
+
+// Nodes that share cores take unlike times, and data take five executions to follow a move.
+TEST(SharingBalance, SharesMoveSeldomWhereThatIsDear) {
+  const std::vector<double> speeds{1, 0.5, 0.33, 0.25};
+  constexpr int kRuns = 240, kSeeds = 20;
+  double sum = 0;
+  for (int seed = 1; seed <= kSeeds; ++seed) {
+    std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+    std::uniform_real_distribution<> factor(0.7, 1.4);
+    SharingModel model(speeds, SharingModel::Rule::kAlways);
+    std::uint32_t version = model.version();
+    double stall = 9 * kMs;
+    for (int run = 0; run < kRuns; ++run, stall *= 0.7) {
+      if (std::exchange(version, model.version()) != model.version()) stall = 8 * kMs;
+      const std::span<const double> shares = model.powers();
+      const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+      std::vector<RegionPart> parts(speeds.size());
+      Nanos elapsed = 0;
+      for (std::size_t i = 0; i < parts.size(); ++i) {
+        const double work = shares[i] / all;
+        parts[i] = {.threads = 1,
+                    .work = work,
+                    .busy = static_cast<Nanos>(kAlone * work / speeds[i] * factor(random)),
+                    .stall = static_cast<Nanos>(i > 0 ? stall : 0)};
+        elapsed = std::max(elapsed, parts[i].busy + parts[i].stall);
+      }
+      model.observe_shared(parts, elapsed, true);
+      sum += static_cast<double>(elapsed) / (kRuns * kSeeds);
+    }
+  }
+  std::printf("where shares are dear to move: %.2f ms\n", sum / kMs);
+  EXPECT_LT(sum, 3 * kMs);
+}
+
 TEST(SharingBalance, OneDisturbedExecutionMovesNothing) {
   const std::array<double, 2> powers{1, 1};
   for (int before = 3; before < 40; ++before) {

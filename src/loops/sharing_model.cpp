@@ -36,7 +36,7 @@ constexpr std::uint32_t kMostWarmRuns = 4;
 // Executions that are not judged as loops still find out their shares, and what they may take, as
 // may those in which data still come, in times of what they would alone.
 constexpr std::uint32_t kMostMoves = ProbeCache::kProbes;
-constexpr double kMostMoving = 3;
+constexpr double kMostMoving = 3, kMostComing = 4;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
 // slowly.
@@ -192,6 +192,7 @@ void SharingModel::note(const Judgement& now) {
   average(findings_.rest, now.rest);
   average(findings_.balanced, now.balanced);
   average(without_stall_, now.computing + now.rest);
+  average(computing_, now.computing);
   findings_.shared = findings_.balanced + findings_.charged;
   charged_since_ = 0;
 }
@@ -199,7 +200,7 @@ void SharingModel::note(const Judgement& now) {
 // While data come to the nodes, or follow a share that has moved, times are not those of the share.
 void SharingModel::note_variation(std::span<const RegionPart> nodes, double elapsed) {
   if (std::exchange(variation_of_, version_) != version_) variation_.restart();
-  if (phase_ == Phase::kShared && window_.settling == 0) {
+  if (phase_ == Phase::kShared && !is_settling()) {
     std::array<Variation::Part, base::kMaxNodes> parts{};
     for (std::size_t i = 0; i < node_count_; ++i) {
       if (nodes[i].threads != 0) parts[i] = {nodes[i].work, nodes[i].time()};
@@ -265,7 +266,9 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
-  const bool may_yet_pay = settles || (promises && latest_.elapsed < most_elapsed);
+  const bool comes_on =
+      data_come_ && computing_ < kClearGain * least && latest_.elapsed < kMostComing * most;
+  const bool may_yet_pay = settles || comes_on || (promises && latest_.elapsed < most_elapsed);
   const bool affordable = latest_.elapsed + findings_.charged - least <= allowance_;
   const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns);
   if (!pays() && goes_on && affordable) return;
@@ -283,7 +286,7 @@ void SharingModel::decide_when_shared(const Judgement& now, const Latest& before
   // An average in which one execution counts for little is slow to see that all has changed: the
   // regions that had the data spread have gone back to the origin.
   const double twice = std::min(latest_.waiting, before.waiting);
-  const bool counts = window_.settling == 0 || twice > kNotSettling * findings_.alone;
+  const bool counts = !is_settling() || twice > kNotSettling * findings_.alone;
   const double took = counts ? std::max(twice, findings_.shared) : findings_.shared;
   // One that takes ten times as long is one, whatever averages make of it; and where work varies
   // each is held against its own.
@@ -316,6 +319,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   if (phase_ == Phase::kCold || phase_ == Phase::kWarm) forget_late_fork(now);
   note_nodes(nodes, findings_of_ == 0);
+  note_data(now.stall, now.elapsed);
   note(now);
   note_variation(nodes, now.elapsed);
   const Latest before =

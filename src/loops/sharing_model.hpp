@@ -45,6 +45,7 @@
 #include <span>
 
 #include "base/base.hpp"
+#include "loops/move_cost.hpp"
 #include "loops/move_trial.hpp"
 #include "loops/single_node.hpp"
 #include "loops/variation.hpp"
@@ -208,6 +209,9 @@ class SharingModel {
   void doubt(double shared);
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
+  void note_data(double stall, double elapsed);
+  bool is_settling() const { return window_.settling > 0 || data_come_; }
+  bool tells_of_shares(double elapsed);
   void note_lags(std::span<const RegionPart> nodes);
   void forget_lags();
   double end_of(double work, std::span<const double> rates) const;
@@ -270,6 +274,7 @@ class SharingModel {
   double others_ = 0;     // note_others()
   double allowance_ = std::numeric_limits<double>::infinity();  // set_allowance()
   MoveTrial move_trial_;
+  MoveCost move_cost_;
   std::uint32_t trial_of_ = 0;  // the version of the powers
   std::array<double, base::kMaxNodes> powers_before_move_{};
   Variation variation_;
@@ -279,6 +284,7 @@ class SharingModel {
   double charged_since_ = 0;       // the last shared execution
   double predicted_ = 0;           // time alone by the last shared execution
   double alone_by_all_ = 0;        // the same, by what all nodes did
+  double computing_ = 0;           // the same, and without forks and joins
   double without_stall_ = 0;       // what sharing takes in balance, with all data in place
   double spread_ = 0;              // of these predictions, relative; of the better ones
   double measured_by_predicted_ = 1;
@@ -286,6 +292,11 @@ class SharingModel {
   // Of the executions while finding out; and of those since the cold one.
   double least_rest_ = 0, least_elapsed_ = 0;
   Latest latest_;
+  // What nodes waited for in the last shared execution; in so many in a row it was much less each
+  // time, so that data are on their way still.
+  double stall_before_ = 0;
+  std::uint32_t data_run_ = 0;
+  bool data_come_ = false;
   bool falls_ = false, comes_ = false;  // it took less, or a quarter less, than the one before
   bool moves_next_ = false;    // expect_moves()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning

@@ -26,7 +26,7 @@ constexpr double kAboutAsLong = 1.1, kPromising = 0.7;
 }  // namespace
 
 void SharingModel::note_waiting(double elapsed, double stall, double alone_at_least) {
-  if (window_.settling > 0) return;
+  if (is_settling()) return;
   usual_ = recent_elapsed_.median_with(elapsed);
   if (alone_at_least > findings_.shared) return;
   const double part = stall / std::max(1.0, elapsed) / kDoubtfulStall;
@@ -82,6 +82,7 @@ void SharingModel::decide_after_trial(double measured) {
     most_doubt_ = std::min(most_doubt_, kMostPatience);
     patience_ = 1;
     window_.settling = kTrialRuns;  // the data come back
+    move_cost_.forget();
     return enter(Phase::kShared);
   }
   // By what it takes alone trying has cost more than was thought.
