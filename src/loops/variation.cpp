@@ -5,19 +5,22 @@
 
 namespace amasia::loops {
 
-double Variation::mean(double before, double latest) const {
+double Variation::mean(double before, double latest, double most) const {
   if (runs_ == 1) return latest;
   const double weight = 1.0 / std::min(runs_, kRemembered);
-  return before + weight * (std::min(latest, kMostAtOnce * before) - before);
+  return before + weight * (std::min(latest, most * before) - before);
 }
 
 void Variation::note(std::span<const Part> parts, double elapsed) {
   AMASIA_CHECK(parts.size() <= base::kMaxNodes, "a job has at most kMaxNodes nodes");
   ++runs_;
-  elapsed_ = mean(elapsed_, elapsed);
+  const double most = since_long_ < kRemembered ? kMostAtOnce : kMostOnce;
+  const bool is_long = runs_ > 1 && elapsed > kMostOnce * elapsed_;
+  since_long_ = is_long ? 0 : std::min(since_long_ + 1, kRemembered);
+  elapsed_ = mean(elapsed_, elapsed, most);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     work_[i] = parts[i].work;
-    time_[i] = mean(time_[i], parts[i].time);
+    time_[i] = mean(time_[i], parts[i].time, most);
   }
   if (runs_ >= kEnough) expect();
 }

@@ -35,15 +35,17 @@ class Variation {
  private:
   static constexpr std::uint32_t kEnough = 4;
   static constexpr std::uint32_t kRemembered = 16;  // executions; what is older counts less
-  // One execution that takes longer for reasons of its own counts for so many at most.
-  static constexpr double kMostAtOnce = 4;
+  // One execution that takes longer for reasons of its own counts for so many at most; more where
+  // that is nothing rare.
+  static constexpr double kMostOnce = 2, kMostAtOnce = 4;
 
-  double mean(double before, double latest) const;
+  double mean(double before, double latest, double most) const;
   void expect();
 
   std::uint32_t runs_ = 0;
   double expected_ = 0;
   double elapsed_ = 0;
+  std::uint32_t since_long_ = kRemembered;  // executions
   std::array<double, base::kMaxNodes> work_{}, time_{};
 };
 

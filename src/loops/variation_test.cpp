@@ -42,6 +42,16 @@ TEST(Variation, CountsWhatIsInNoNodesTime) {
   EXPECT_NEAR(variation.expected(), 2000 + 2000 / 3.0, 120);
 }
 
+// The machine does something else once: that is not what executions take from then on.
+TEST(Variation, CountsTwiceAtMostWhatIsLongOnce) {
+  const std::vector<Part> parts = {{0.5, 2000}, {0.5, 2000}};
+  for (const int longs : {1, 2}) {
+    Variation variation;
+    for (int run = 0; run < 8; ++run) variation.note(parts, run >= 8 - longs ? 16000 : 2000);
+    EXPECT_NEAR(variation.expected(), longs == 1 ? 2250 : 3143, 1);
+  }
+}
+
 // Against shares tried out: the best division that stays takes no less than is expected, and not
 // much more.
 TEST(Variation, ExpectsWhatTheBestSharesThatStayTake) {
