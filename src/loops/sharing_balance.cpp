@@ -16,10 +16,14 @@ constexpr double kOftenLong = 0.15;
 // ... which pays back what the data take that follow, so many times over, in as many executions as
 // there have been.
 constexpr double kPaysBack = 2;
+// Of what data cost that came first, a move that is the first costs so many times the root of its
+// part at most: each seam costs something wherever it goes.
+constexpr double kSeams = 2;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
-// Data still come while what nodes wait for is that much less than in the execution before (in the
-// second one of all, that much), and so much of this one; in so many executions in a row at most.
-constexpr double kStallFalls = 1.25, kFirstFalls = 1.1, kNoStall = 0.1;
+// Data still come while what all nodes wait for is that much less than in the execution before (in
+// the second one of all, that much), and one of them so much of this one; in so many executions in
+// a row at most.
+constexpr double kStallFalls = 1.25, kFirstFalls = 1.05, kNoStall = 0.1;
 constexpr std::uint32_t kMostSettling = 8;
 // After a move that was for the worse.
 constexpr std::uint32_t kLongestWaryWindow = 256;
@@ -119,16 +123,21 @@ bool SharingModel::is_worth_moving(double imbalance, double moved) const {
   // The others' data would move, too, and they would do it back: for much only, and on trial.
   if (others_ > 0) return striking && move_trial_.is_ready();
   const double gain = (imbalance - 1) * findings_.balanced * findings_of_;
-  const double cost = std::max(striking ? 0 : moved * first_stall_, move_cost_.expected(moved));
+  const double guessed = striking ? 0 : first_stalls_ * std::min(1.0, kSeams * std::sqrt(moved));
+  const double cost = std::max(guessed, move_cost_.expected(moved));
   return imbalance > kImbalance && gain > kPaysBack * cost;
 }
 
 // Whether data are still on the way to their nodes, as each execution waits for less of them than
 // the one before. With many nodes that takes longer than the executions that never count.
-void SharingModel::note_data(double stall, double elapsed) {
+void SharingModel::note_data(std::span<const RegionPart> nodes, double longest,
+                             double elapsed) {
+  double stalls = 0;
+  for (const RegionPart& node : nodes) stalls += static_cast<double>(node.stall);
   const double fall = phase_ == Phase::kWarm ? kFirstFalls : kStallFalls;
-  const bool comes = fall * stall < stall_before_ && stall > kNoStall * elapsed;
-  stall_before_ = stall;
+  const bool comes = fall * stalls < stalls_before_ && longest > kNoStall * elapsed;
+  stalls_before_ = stalls;
+  if (phase_ == Phase::kWarm) first_stalls_ += longest;
   data_run_ = comes ? data_run_ + 1 : 0;
   data_come_ = comes && data_run_ <= kMostSettling;
 }

@@ -229,7 +229,7 @@ void SharingModel::go_alone() {
 void SharingModel::decide_when_cold(const Judgement& now, const RegionPart& origin) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
   tried_ = now.elapsed;
-  first_stall_ = now.stall;
+  first_stalls_ = now.stall;
   // Shares out of balance will be mended; pages that travel are what may not. Nor does it say much
   // how long the first fork takes, for which code comes, and threads begin.
   const double expected = now.computing + now.stall;
@@ -266,9 +266,12 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
-  const bool comes_on =
-      data_come_ && computing_ < kClearGain * least && latest_.elapsed < kMostComing * most;
-  const bool may_yet_pay = settles || comes_on || (promises && latest_.elapsed < most_elapsed);
+  const bool comes_on = data_come_ && latest_.elapsed < kMostComing * most;
+  // One that takes much longer than the one before may have been disturbed.
+  const bool is_disturbed =
+      jumps_ && runs_in_phase_ > 1 && latest_.elapsed < kBeyondHope * most;
+  const bool would_pay = (comes_on || is_disturbed) && computing_ < kClearGain * least;
+  const bool may_yet_pay = settles || would_pay || (promises && latest_.elapsed < most_elapsed);
   const bool affordable = latest_.elapsed + findings_.charged - least <= allowance_;
   const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns);
   if (!pays() && goes_on && affordable) return;
@@ -319,7 +322,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kWarm) findings_of_ = 0;
   if (phase_ == Phase::kCold || phase_ == Phase::kWarm) forget_late_fork(now);
   note_nodes(nodes, findings_of_ == 0);
-  note_data(now.stall, now.elapsed);
+  note_data(nodes, now.stall, now.elapsed);
   note(now);
   note_variation(nodes, now.elapsed);
   const Latest before =
@@ -328,6 +331,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (with_others_) return;
   falls_ = kFalling * now.elapsed < before.elapsed;
   comes_ = kComing * now.elapsed < before.elapsed;
+  jumps_ = now.elapsed > kSettling * before.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
   if (skewed && !settles) rebalance(nodes, now.elapsed);

@@ -209,7 +209,7 @@ class SharingModel {
   void doubt(double shared);
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
-  void note_data(double stall, double elapsed);
+  void note_data(std::span<const RegionPart> nodes, double longest, double elapsed);
   bool is_settling() const { return window_.settling > 0 || data_come_; }
   bool tells_of_shares(double elapsed);
   void note_lags(std::span<const RegionPart> nodes);
@@ -294,17 +294,18 @@ class SharingModel {
   Latest latest_;
   // What nodes waited for in the last shared execution; in so many in a row it was much less each
   // time, so that data are on their way still.
-  double stall_before_ = 0;
+  double stalls_before_ = 0;
   std::uint32_t data_run_ = 0;
   bool data_come_ = false;
-  bool falls_ = false, comes_ = false;  // it took less, or a quarter less, than the one before
+  // It took less than the one before, or a quarter less; or half as much again.
+  bool falls_ = false, comes_ = false, jumps_ = false;
   bool moves_next_ = false;    // expect_moves()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.
   double lost_ = 0, lost_as_seen_ = 0;
-  double tried_ = 0;           // what these executions took, one cold and at most one warm
-  double first_stall_ = 0;     // of the cold one, in which all data came that were needed
+  double tried_ = 0;           // what these executions took, one cold and the warm ones
+  double first_stalls_ = 0;    // of these, in which all data came that were needed
   double spent_alone_ = 0;     // since then
   double trial_time_ = 0, longest_trial_ = 0;  // of the trial's executions that count
   std::uint32_t trial_runs_ = 0;               // so many
