@@ -19,6 +19,8 @@ constexpr double kPaysBack = 2;
 // Of what data cost that came first, a move that is the first costs so many times the root of its
 // part at most: each seam costs something wherever it goes.
 constexpr double kSeams = 2;
+// What seams that are coarse put out of balance, of what the loops compute; about.
+constexpr double kCoarseCosts = 1.0 / 16;
 constexpr std::uint32_t kLongestWindow = 32, kSettlingRuns = 2;
 // Data still come while what all nodes wait for is that much less than in the execution before (in
 // the second one of all, that much), and one of them so much of this one; in so many executions in
@@ -126,6 +128,19 @@ bool SharingModel::is_worth_moving(double imbalance, double moved) const {
   const double guessed = striking ? 0 : first_stalls_ * std::min(1.0, kSeams * std::sqrt(moved));
   const double cost = std::max(guessed, move_cost_.expected(moved));
   return imbalance > kImbalance && gain > kPaysBack * cost;
+}
+
+// A seam within a page costs a fault in each execution, or several. The brief regions for which
+// that is much keep theirs where data have come.
+void SharingModel::choose_seam(std::span<const RegionPart> nodes, double computing) {
+  double stall = 0, faults = 0;
+  for (const RegionPart& node : nodes) {
+    stall += static_cast<double>(node.stall) * node.threads;
+    faults += static_cast<double>(node.faults);
+  }
+  const bool coarse = faults > 0 && stall / faults > kCoarseCosts * computing;
+  const Seam seam = coarse ? Seam::kCoarse : Seam::kFine;
+  if (std::exchange(seam_, seam) != seam) ++version_;
 }
 
 // Whether data are still on the way to their nodes, as each execution waits for less of them than

@@ -169,6 +169,17 @@ TEST(SharingBalance, SharesStayWhileNodesWaitForLessEachTime) {
   EXPECT_EQ(model.powers()[0], model.powers()[1]);
 }
 
+// What a fault takes, in the first execution, against what a seam that moves puts out of balance.
+TEST(SharingBalance, SeamsAreCoarseWhereFaultsAreDear) {
+  for (const Nanos stall : {10'000, 100'000, 1'000'000}) {
+    SharingModel model(std::vector<double>{1, 1});
+    EXPECT_EQ(model.seam(), Seam::kCoarse);
+    observe_halves(model, 4'000'000, stall, stall);
+    EXPECT_EQ(model.seam(), stall > 500'000 ? Seam::kCoarse : Seam::kFine) << stall;
+    EXPECT_EQ(model.version(), stall > 500'000 ? 1u : 2u);
+  }
+}
+
 // A node takes a fifth longer than the other one. What its data have cost when they came is what it
 // may cost to move a part of them, as long as no move has been seen.
 TEST(SharingBalance, TheFirstMovePaysForItself) {

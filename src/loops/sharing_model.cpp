@@ -323,6 +323,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (phase_ == Phase::kCold || phase_ == Phase::kWarm) forget_late_fork(now);
   note_nodes(nodes, findings_of_ == 0);
   note_data(nodes, now.stall, now.elapsed);
+  if (cold) choose_seam(nodes, now.computing);
   note(now);
   note_variation(nodes, now.elapsed);
   const Latest before =

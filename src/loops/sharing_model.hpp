@@ -49,6 +49,7 @@
 #include "loops/move_trial.hpp"
 #include "loops/single_node.hpp"
 #include "loops/variation.hpp"
+#include "loops/weights.hpp"
 
 namespace amasia::loops {
 
@@ -113,7 +114,10 @@ class SharingModel {
   // For the next execution: on the nodes of powers > 0, or on the origin alone.
   bool shares() const { return phase_ != Phase::kTrial && phase_ != Phase::kAlone; }
   std::span<const double> powers() const { return {powers_.data(), node_count_}; }
-  // Changes whenever powers() do.
+  // Coarse at first, and where a page that two nodes write costs more than iterations that are out
+  // of balance.
+  Seam seam() const { return seam_; }
+  // Changes whenever powers() or seam() do.
   std::uint32_t version() const { return version_; }
 
   // After an execution; `nodes` by node id, all of the job. `skewed`: whether powers() decided who
@@ -209,6 +213,7 @@ class SharingModel {
   void doubt(double shared);
   bool has_lost(double expected, double seen, double otherwise);
   void rebalance(std::span<const RegionPart> nodes, double elapsed);
+  void choose_seam(std::span<const RegionPart> nodes, double computing);
   void note_data(std::span<const RegionPart> nodes, double longest, double elapsed);
   bool is_settling() const { return window_.settling > 0 || data_come_; }
   bool tells_of_shares(double elapsed);
@@ -275,6 +280,7 @@ class SharingModel {
   double allowance_ = std::numeric_limits<double>::infinity();  // set_allowance()
   MoveTrial move_trial_;
   MoveCost move_cost_;
+  Seam seam_ = Seam::kCoarse;
   std::uint32_t trial_of_ = 0;  // the version of the powers
   std::array<double, base::kMaxNodes> powers_before_move_{};
   Variation variation_;

@@ -63,27 +63,33 @@ Shares shares_of(std::uint64_t count, std::span<const Power> powers) {
 
 // Nodes that write neighbouring elements of one page take it from each other in every loop, while
 // a few iterations more or less are soon done. Elements of 4 and 8 bytes fill a page by so many,
-// and large blocks of memory begin with one.
+// and large blocks of memory begin with one; who meets in the middle of one shares fewer of them.
 constexpr std::uint64_t kMostGrain = 1024, kLeastGrain = 64;
-// A seam moves by at most 1 / (2 * kGrainsEach) of the smallest node's share.
-constexpr std::uint64_t kGrainsEach = 32;
+// A seam moves by at most that part of the smallest node's share.
+constexpr std::uint64_t kFineParts = 64, kCoarseParts = 16;
 
-// What the loop variable is a multiple of where one node's run ends and the next one's begins.
-std::uint64_t grain_of(const Shares& shares, std::span<const Power> powers) {
-  std::uint64_t least = kMostGrain * kGrainsEach;
+std::uint64_t most_shift(const Shares& shares, std::span<const Power> powers) {
+  std::uint64_t least = kMostGrain * kFineParts;
+  bool coarse = false;
   for (std::size_t r = 0; r < powers.size(); ++r) {
     if (powers[r].total() > 0) least = std::min(least, shares.of[r].total(powers[r].threads));
+    coarse = coarse || powers[r].seam == Seam::kCoarse;
   }
-  const std::uint64_t grain = std::bit_floor(least / kGrainsEach);
-  return grain >= kLeastGrain ? grain : 1;
+  return least / (coarse ? kCoarseParts : kFineParts);
 }
 
-// The seam next to iteration `number`, where two nodes' runs meet. Loops over the same elements
-// have it at the same one, wherever they begin.
-std::uint64_t seam_at(std::uint64_t number, const Space& space, std::uint64_t grain) {
+// The seam near iteration `number`, where two nodes' runs meet: where the loop variable is a
+// multiple of the greatest power of two that `shift` allows. Loops over the same elements have it
+// at the same one, wherever they begin.
+std::uint64_t seam_at(std::uint64_t number, const Space& space, std::uint64_t shift) {
   if (number == 0 || number == space.count) return number;
-  const std::uint64_t offset = space.step == 1 ? space.first % grain : 0;
-  return (number + offset + grain / 2) / grain * grain - offset;
+  for (std::uint64_t grain = kMostGrain; grain >= kLeastGrain; grain /= 2) {
+    const std::uint64_t offset = space.step == 1 ? space.first % grain : 0;
+    const std::uint64_t near = (number + offset + grain / 2) / grain * grain;
+    const std::uint64_t exact = number + offset;
+    if (std::max(near, exact) - std::min(near, exact) <= shift) return near - offset;
+  }
+  return number;
 }
 
 }  // namespace
@@ -126,8 +132,8 @@ Iterations static_share(const Space& space, std::span<const Power> powers, std::
   std::uint64_t begin = 0;
   for (std::size_t r = 0; r < rank; ++r) begin += shares.of[r].total(powers[r].threads);
   const std::uint64_t end = begin + shares.of[rank].total(powers[rank].threads);
-  const std::uint64_t grain = grain_of(shares, powers);
-  const std::uint64_t from = seam_at(begin, space, grain), to = seam_at(end, space, grain);
+  const std::uint64_t shift = most_shift(shares, powers);
+  const std::uint64_t from = seam_at(begin, space, shift), to = seam_at(end, space, shift);
   const Iterations block = static_block(to - from, local_thread, powers[rank].threads);
   return {from + block.begin, from + block.end};
 }
@@ -165,9 +171,9 @@ void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
 void seamed_node_blocks(std::uint64_t count, std::span<const Power> powers,
                         std::span<Iterations> blocks) {
   weighted_node_blocks(count, powers, blocks);
-  const std::uint64_t grain = grain_of(shares_of(count, powers), powers);
+  const std::uint64_t shift = most_shift(shares_of(count, powers), powers);
   for (Iterations& block : blocks) {
-    block = {seam_at(block.begin, {0, 1, count}, grain), seam_at(block.end, {0, 1, count}, grain)};
+    block = {seam_at(block.begin, {0, 1, count}, shift), seam_at(block.end, {0, 1, count}, shift)};
   }
 }
 

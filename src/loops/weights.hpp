@@ -21,10 +21,17 @@ namespace amasia::loops {
 inline constexpr std::uint32_t kEvenSpeed = 1u << 16;
 inline constexpr std::uint32_t kMaxSpeed = 1u << 24;
 
+// How far a node's run may begin from where it would by speed, for nodes to meet between pages.
+enum class Seam : std::uint8_t {
+  kFine,    // a 64th of the smallest node's share
+  kCoarse,  // a 16th: where a page that two nodes write costs more than iterations do
+};
+
 // A node's part in a team: how many threads, and how fast each of them is.
 struct Power {
   std::uint32_t threads = 0;
   std::uint32_t speed = kEvenSpeed;
+  Seam seam = Seam::kFine;  // the coarsest of a team is that of all
 
   constexpr std::uint64_t total() const { return std::uint64_t{threads} * speed; }
   friend constexpr bool operator==(const Power&, const Power&) = default;
@@ -47,8 +54,8 @@ Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, st
 // The same as a program's loop is divided. One of no more iterations than the team has threads
 // gives each thread one, whatever its speed: programs count on that, and make one thread's
 // iteration wait for another's. In one of many iterations the nodes' runs meet where the loop
-// variable is a multiple of some power of two, up to 1024, as elements of a page are better left to
-// one node; a node's share differs by 3 % at most for it. `by_speed`: whether speeds had a say.
+// variable is a multiple of a power of two, up to 1024, the greatest one that Seam allows, as
+// elements of a page are better left to one node. `by_speed`: whether speeds had a say.
 Iterations static_share(const Space& space, std::span<const Power> powers, std::size_t rank,
                         std::uint32_t local_thread, bool* by_speed);
 // The same for parts that may wait for one another, as sections do in programs that count on

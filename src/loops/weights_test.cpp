@@ -219,7 +219,10 @@ TEST(StaticShare, NodesMeetBetweenPages) {
   for (std::uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const std::vector<Power> powers = any_powers(random);
+    std::vector<Power> powers = any_powers(random);
+    const bool coarse = random() % 2 == 0;
+    if (coarse) powers.back().seam = Seam::kCoarse;
+    const std::uint64_t parts = coarse ? 16 : 64;  // of the smallest share
     std::uint64_t threads = 0, least = ~0ull;
     for (const Power& power : powers) threads += power.threads;
     const Space space{.first = random() % 2 == 0 ? 0 : random() % 3000,
@@ -232,10 +235,12 @@ TEST(StaticShare, NodesMeetBetweenPages) {
     for (std::size_t rank = 0; rank < powers.size(); ++rank) {
       const std::uint64_t size = weighted_node_block(space.count, powers, rank).size();
       const std::uint64_t shared = nodes[rank].size();
-      EXPECT_LE(std::max(size, shared) - std::min(size, shared), least / 32);
+      EXPECT_LE(std::max(size, shared) - std::min(size, shared), 2 * (least / parts));
       const std::uint64_t seam = nodes[rank].begin;
       if (seam == 0 || seam == space.count) continue;
-      const std::uint64_t grain = least >= 32 * 1024 ? 1024 : least >= 32 * 512 ? 512 : 1;
+      const std::uint64_t grain = least >= parts / 2 * 1024  ? 1024
+                                  : least >= parts / 2 * 512 ? 512
+                                                             : 1;
       EXPECT_EQ((space.first + seam) % grain, 0u);
     }
   }

@@ -52,7 +52,8 @@ struct RegionHead {
 static_assert(sizeof(RegionHead) % 8 == 0);
 
 struct WireShare {
-  std::uint32_t node;
+  std::uint16_t node;
+  std::uint16_t seam;  // loops::Seam
   std::uint32_t threads;
   std::uint32_t speed;
   std::uint32_t values;  // so many kValuesMessage go to this node first

@@ -274,6 +274,7 @@ void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, Region
   }
   // Threads that are all needed on the origin, or that the others' powers do not suffice for.
   if (record.shares.size() < 2) record.shares = pack_threads(wanted.threads, settings_.capacity);
+  for (NodeShare& share : record.shares) share.seam = record.model->seam();
   record.dealt = wanted;
 }
 

@@ -102,8 +102,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   std::vector<std::byte>& tail = message_;
   tail.clear();
   for (const NodeShare& share : plan.shares) {
-    const WireShare wire{share.node.value, share.threads, share.speed,
-                         plan.keeps_values ? values_sent_[share.node.value] : 0};
+    const WireShare wire{share.node.value, static_cast<std::uint16_t>(share.seam), share.threads,
+                         share.speed, plan.keeps_values ? values_sent_[share.node.value] : 0};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
   append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
@@ -260,8 +260,8 @@ void Node::serve_region() {
   for (NodeShare& share : shares) {
     const auto wire = reader.take<WireShare>();
     if (wire.node == self().value) values = wire.values;
-    share = {NodeId{static_cast<NodeId::representation>(wire.node)}, wire.threads, offset,
-             wire.speed};
+    share = {NodeId{wire.node}, wire.threads, offset, wire.speed,
+             static_cast<loops::Seam>(wire.seam)};
     offset += wire.threads;
   }
   const auto own = std::ranges::find(shares, self(), &NodeShare::node);

@@ -57,7 +57,9 @@ void RegionRecord::count(const Samples& latest) {
 std::vector<loops::Power> powers_of(std::span<const NodeShare> shares) {
   std::vector<loops::Power> powers;
   powers.reserve(shares.size());
-  for (const NodeShare& share : shares) powers.push_back({share.threads, share.speed});
+  for (const NodeShare& share : shares) {
+    powers.push_back({share.threads, share.speed, share.seam});
+  }
   return powers;
 }
 

@@ -78,6 +78,7 @@ struct NodeShare {
   std::uint32_t threads = 0;
   std::uint32_t offset = 0;                 // global id of its first thread
   std::uint32_t speed = loops::kEvenSpeed;  // by which each of its threads gets iterations
+  loops::Seam seam = loops::Seam::kFine;    // of static loops, where the compiler asks for bounds
 };
 
 // What the threads of a node did in one execution of a region: sums over them.

@@ -41,7 +41,9 @@ std::uint64_t place_of(const void* function, std::span<const NodeShare> shares) 
   std::uint64_t place = reinterpret_cast<std::uint64_t>(function);
   for (const NodeShare& share : shares) {
     place = place_within(place, std::uint64_t{share.node.value} << 48 ^
-                                    std::uint64_t{share.threads} << 32 ^ share.speed);
+                                    std::uint64_t{share.threads} << 32 ^
+                                    std::uint64_t{share.seam == loops::Seam::kCoarse} << 31 ^
+                                    share.speed);
   }
   return place;
 }

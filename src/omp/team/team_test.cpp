@@ -55,6 +55,32 @@ TEST_P(Teams, ShowEachThreadOnItsNodeWhereTheForkAsksForIt) {
   }
 }
 
+// Each node's run of iterations ends where the next one's begins; in the first execution, of which
+// nothing is known yet, between pages.
+TEST_P(Teams, AgreeOnWhereTheyMeet) {
+  constexpr std::uint64_t kEach = 5000, kPage = 512;
+  Job job(GetParam());
+  std::vector<loops::Iterations> shares(total());
+  for (int run = 0; run < 3; ++run) {
+    job.run(
+        [](ThreadFrame& frame, void* const* words) {
+          auto& all = *static_cast<std::vector<loops::Iterations>*>(words[0]);
+          const std::uint64_t count = kEach * frame.team->shares().size();
+          all[frame.global_id] = frame.team->static_share(frame, {.count = count});
+        },
+        {&shares});
+    std::uint64_t next = 0;
+    for (std::uint32_t thread = 0; thread < total(); ++thread) {
+      EXPECT_EQ(shares[thread].begin, next) << "run " << run;
+      next = shares[thread].end;
+    }
+    EXPECT_EQ(next, kEach * nodes());
+    for (std::uint32_t node = 0; run == 0 && node < nodes(); ++node) {
+      EXPECT_EQ(shares[node * GetParam().threads].begin % kPage, 0u) << "node " << node;
+    }
+  }
+}
+
 TEST_P(Teams, NumberAllThreadsAndPassWordsAndExtra) {
   Job job(GetParam());
   std::vector<std::atomic<int>> seen(total());
