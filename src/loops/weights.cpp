@@ -65,8 +65,9 @@ Shares shares_of(std::uint64_t count, std::span<const Power> powers) {
 // a few iterations more or less are soon done. Elements of 4 and 8 bytes fill a page by so many,
 // and large blocks of memory begin with one; who meets in the middle of one shares fewer of them.
 constexpr std::uint64_t kMostGrain = 1024, kLeastGrain = 64;
-// A seam moves by at most that part of the smallest node's share.
-constexpr std::uint64_t kFineParts = 64, kCoarseParts = 16;
+// A seam moves by at most that part of the smallest node's share, and not at all where that has
+// few iterations: these may be dear ones, and programs show how many a thread has.
+constexpr std::uint64_t kFineParts = 64, kCoarseParts = 16, kFew = 1024;
 
 std::uint64_t most_shift(const Shares& shares, std::span<const Power> powers) {
   std::uint64_t least = kMostGrain * kFineParts;
@@ -75,6 +76,7 @@ std::uint64_t most_shift(const Shares& shares, std::span<const Power> powers) {
     if (powers[r].total() > 0) least = std::min(least, shares.of[r].total(powers[r].threads));
     coarse = coarse || powers[r].seam == Seam::kCoarse;
   }
+  if (least < kFew) return 0;
   return least / (coarse ? kCoarseParts : kFineParts);
 }
 

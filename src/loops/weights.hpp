@@ -55,7 +55,8 @@ Iterations weighted_block(std::uint64_t count, std::span<const Power> powers, st
 // gives each thread one, whatever its speed: programs count on that, and make one thread's
 // iteration wait for another's. In one of many iterations the nodes' runs meet where the loop
 // variable is a multiple of a power of two, up to 1024, the greatest one that Seam allows, as
-// elements of a page are better left to one node. `by_speed`: whether speeds had a say.
+// elements of a page are better left to one node; where a node has fewer than 1024 they are divided
+// by speed alone. `by_speed`: whether speeds had a say.
 Iterations static_share(const Space& space, std::span<const Power> powers, std::size_t rank,
                         std::uint32_t local_thread, bool* by_speed);
 // The same for parts that may wait for one another, as sections do in programs that count on

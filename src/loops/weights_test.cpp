@@ -246,6 +246,14 @@ TEST(StaticShare, NodesMeetBetweenPages) {
   }
 }
 
+// Programs show how many iterations a thread has, and rows of a matrix are dear.
+TEST(StaticShare, NodesThatAreAlikeShareFewIterationsEvenly) {
+  std::vector<Power> powers(2, Power{.threads = 2, .seam = Seam::kCoarse});
+  EXPECT_EQ(shares_of_nodes({.count = 400}, powers)[1].begin, 200u);
+  EXPECT_EQ(shares_of_nodes({.count = 2044}, powers)[1].begin, 1022u);
+  EXPECT_EQ(shares_of_nodes({.count = 2100}, powers)[1].begin, 1024u);
+}
+
 // A sweep over the inner points of a grid takes those that the sweep over all of them left.
 TEST(StaticShare, LoopsOverTheSameElementsMeetAtTheSame) {
   const std::vector<Power> powers = {{1, 3}, {2, 1}};
