@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -148,6 +149,7 @@ TEST(Futexes, ThreadsOfTheRuntimeAndOfTheProgramWakeEachOther) {
       EXPECT_EQ(woken, 1);
     };
     for (const int node : {0, 1}) {
+      if (node == 1 && flag == 0) continue;  // as below
       std::thread of_runtime = wait(as_runtime);
       wake(as_program, node);
       of_runtime.join();
@@ -156,6 +158,31 @@ TEST(Futexes, ThreadsOfTheRuntimeAndOfTheProgramWakeEachOther) {
     wake(as_runtime, 0);
     of_program.join();
   }
+}
+
+// The kernel looks at the page of a futex that is not private, as those of C++'s static
+// initialisers are. The thread that answers other nodes is the one that would have to bring it.
+TEST(Futexes, AWakeUpFromElsewhereTouchesNoPage) {
+  Result<os::Userfaultfd> faults = os::Userfaultfd::open();
+  if (!faults.ok()) GTEST_SKIP() << faults.error().message;
+  void* const page = mmap(nullptr, base::kPageSize, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  const auto begin = reinterpret_cast<std::uintptr_t>(page);
+  ASSERT_TRUE(
+      faults.value().register_range(begin, base::kPageSize, os::Registration::kAll).ok());
+  Job job(2);
+  std::atomic<bool> answered{false};
+  std::thread other([&] {
+    EXPECT_EQ(job.call(1, SYS_futex, {Job::address(page), FUTEX_WAKE, 1, 0}), 0);
+    answered.store(true);
+  });
+  const Nanos until = os::monotonic_now() + 5 * base::kSecond;
+  while (!answered.load() && os::monotonic_now() < until) std::this_thread::yield();
+  EXPECT_TRUE(answered.load());
+  EXPECT_TRUE(faults.value().unregister_range(begin, base::kPageSize).ok());
+  other.join();
+  munmap(page, base::kPageSize);
 }
 
 TEST(Output, StaysOnItsNodeAndIsNoticed) {

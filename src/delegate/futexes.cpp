@@ -202,9 +202,12 @@ void Futexes::on_remove(NodeId from, const FutexMessage& message) {
   answer_at(from, message.reply, removed ? 1 : 0);
 }
 
+// The kernel touches the page of a futex that is not private, and this thread serves page faults:
+// it would wait for itself. What waits in the kernel are libraries that the runtime uses, too, and
+// theirs are private.
 void Futexes::on_wake(NodeId from, const FutexMessage& message) {
-  const long count = wake_at_origin(message);
-  answer_at(from, message.reply, count);
+  const bool is_private = (message.flags & FUTEX_PRIVATE_FLAG) != 0;
+  answer_at(from, message.reply, is_private ? wake_at_origin(message) : wake_in_table(message));
 }
 
 }  // namespace amasia::delegate
