@@ -149,7 +149,7 @@ TEST(Futexes, ThreadsOfTheRuntimeAndOfTheProgramWakeEachOther) {
       EXPECT_EQ(woken, 1);
     };
     for (const int node : {0, 1}) {
-      if (node == 1 && flag == 0) continue;  // as below
+      if (node == 1 && flag == 0) continue;  // touches its page
       std::thread of_runtime = wait(as_runtime);
       wake(as_program, node);
       of_runtime.join();

@@ -16,8 +16,8 @@ constexpr double kOftenLong = 0.15;
 // ... which pays back what the data take that follow, so many times over, in as many executions as
 // there have been.
 constexpr double kPaysBack = 2;
-// Of what data cost that came first, a move that is the first costs so many times the root of its
-// part at most: each seam costs something wherever it goes.
+// Of what data cost that came first, a move is taken to cost at least so many times the root of its
+// part, and no more than all of it: each seam costs something wherever it goes.
 constexpr double kSeams = 2;
 // What seams that are coarse put out of balance, of what the loops compute; about.
 constexpr double kCoarseCosts = 1.0 / 16;

@@ -181,7 +181,7 @@ TEST(SharingBalance, SeamsAreCoarseWhereFaultsAreDear) {
 }
 
 // A node takes a fifth longer than the other one. What its data have cost when they came is what it
-// may cost to move a part of them, as long as no move has been seen.
+// may cost to move a part of them.
 TEST(SharingBalance, TheFirstMovePaysForItself) {
   for (const Nanos came : {1'000'000, 30'000'000}) {
     const std::array<double, 2> powers{1, 1};
