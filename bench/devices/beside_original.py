@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tasks through this project's library, through the original MCL and with OpenCL itself, in turns.
 
-  beside_original.py BUILD PREFIX [--rounds N]
+  beside_original.py BUILD PREFIX [--rounds N] [--devices gpu]
 
 BUILD is the build folder, such as build/gcc; PREFIX is where the original was installed (bin,
 include, lib). The same source, minos_session.c, is built with either. A round asks each of the
@@ -125,7 +125,8 @@ def main():
     parser.add_argument("prefix", type=pathlib.Path)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--devices", default="pthread", help="POCL_DEVICES")
+    parser.add_argument("--devices", default="pthread",
+                        help="POCL_DEVICES; or gpu, by OpenCL; or cuda, the original by OpenCL")
     options = parser.parse_args()
     for path in ORIGINAL_FILES:
         if os.path.exists(path):
@@ -135,9 +136,11 @@ def main():
     sessions = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        kernels = folder / "kernels.cl"
-        environment = {**os.environ, "POCL_DEVICES": options.devices,
-                       "AMASIA_DEVICES_BACKENDS": "opencl"}
+        kernels, by_cuda = folder / "kernels", options.devices == "cuda"
+        environment = {**os.environ, "AMASIA_DEVICES_BACKENDS": "cuda" if by_cuda else "opencl"}
+        gpus = [options.devices] if options.devices in ("gpu", "cuda") else []
+        if not gpus:
+            environment["POCL_DEVICES"] = options.devices
         library = options.build.resolve() / "lib"
         include = HERE.parents[1] / "include"
         ours = build(folder, "ours", [include, include / "amasia/compat"], library,
@@ -145,9 +148,15 @@ def main():
         original = build(folder, "original", [prefix / "include"], prefix / "lib",
                          ["mcl", "OpenCL", "m", "pthread", "rt"])
         try:
-            sessions["raw"] = Session([bin_folder / "raw_session", kernels], environment)
-            sessions["ours"] = Session([ours, kernels, str(options.workers)], environment)
-            sessions["original"] = Session([original, kernels, str(options.workers)], environment,
+            arguments = [kernels, str(options.workers), *gpus]
+            if by_cuda:  # the original has its kernels in OpenCL C
+                Session([bin_folder / "raw_session", folder / "kernels.cl", "gpu"],
+                        environment).end()
+            sessions["raw"] = Session([bin_folder / "raw_session", kernels, *gpus], environment)
+            sessions["ours"] = Session([ours, *arguments], environment)
+            if by_cuda:
+                arguments[0] = folder / "kernels.cl"
+            sessions["original"] = Session([original, *arguments], environment,
                                            [prefix / "bin" / "mcl_sched"])
             measure({one: sessions[one] for one in ("ours", "original", "raw")}, options.rounds)
         finally:

@@ -22,8 +22,6 @@ import subprocess
 import sys
 import tempfile
 
-OPERATIONS_PER_SECOND = 4e9  # of two cores, to know beforehand what takes too long
-
 
 def run(program, *arguments):
     """The lines that a benchmark writes as JSON, by way."""
@@ -42,7 +40,7 @@ def figure_4(options):
         for tasks in (64, 512, 8192):
             for workers in (1, 2, 16):
                 operations = 3 * (options.rounds + 1) * tasks * 2 * size**3
-                if operations / OPERATIONS_PER_SECOND > options.limit:
+                if operations / options.operations > options.limit:
                     left_out += 1
                     continue
                 rows = run(options.build / "gemm_tasks", options.devices[0], size, tasks, workers,
@@ -88,8 +86,11 @@ def main():
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--limit", type=float, default=60)
     parser.add_argument("--devices", action="append",
-                        help="PoCL's devices (POCL_DEVICES); figure 6: once for each row\n"
-                             "(pthread; figure 6: basic, and 'basic basic')")
+                        help="PoCL's devices (POCL_DEVICES), or gpu or cuda; figure 6: once for\n"
+                             "each row (pthread; figure 6: basic, and 'basic basic')")
+    parser.add_argument("--operations", type=float, default=4e9, metavar="A_SECOND",
+                        help="what the devices do, to know beforehand what takes too long\n"
+                             "(4e9, two cores)")
     options = parser.parse_args()
     if not (options.build / "gemm_tasks").exists():
         sys.exit(f"{options.build}: no gemm_tasks there (built where OpenCL's headers are)")

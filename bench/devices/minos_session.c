@@ -2,7 +2,7 @@
  * What does a task cost through MCL's interface, whichever library is behind it? Only names of
  * minos.h are used, so that the same source is built with this project's library and with the
  * original one; beside_original.py runs both and interleaves their rounds.
- *   minos_session KERNELS WORKERS    KERNELS: the file that raw_session wrote
+ *   minos_session KERNELS WORKERS [gpu|cuda]    KERNELS: the file that raw_session wrote
  * Reads requests, one a line, and answers each with the nanoseconds that all its tasks took, or
  * with "wrong" and a reason:
  *   noop N        tasks that do nothing, all submitted before the first is waited for
@@ -16,6 +16,7 @@
 #include <time.h>
 
 static const char* wrong;
+static uint64_t device_class = MCL_TASK_CPU;
 
 static long long now(void) {
   struct timespec t;
@@ -52,7 +53,7 @@ static void noop(int tasks, int wait_for_each, mcl_handle** handles) {
     must(mcl_task_set_arg(handle, 0, &x, sizeof x,
                           MCL_ARG_BUFFER | MCL_ARG_INPUT | MCL_ARG_RESIDENT),
          "mcl_task_set_arg");
-    must(mcl_exec(handle, one, NULL, MCL_TASK_CPU), "mcl_exec");
+    must(mcl_exec(handle, one, NULL, device_class), "mcl_exec");
     if (!wait_for_each) continue;
     must(mcl_wait(handle), "mcl_wait");
     end(handle);
@@ -67,7 +68,8 @@ static void gemm(int tasks, int n, mcl_handle** handles) {
   float* const a = malloc(bytes);
   float* const b = malloc(bytes);
   float* const c = calloc((size_t)tasks, bytes);
-  uint64_t sizes[3] = {(uint64_t)n, (uint64_t)n, 1};
+  uint64_t sizes[3] = {(uint64_t)n, (uint64_t)n, 1}, group[3] = {16, 16, 1};
+  uint64_t* const local = device_class == MCL_TASK_CPU ? NULL : group;
   for (size_t i = 0; i < elements; ++i) {
     a[i] = 0.5F + (float)(i % 97) / 97;
     b[i] = 0.5F + (float)(i % 89) / 89;
@@ -81,7 +83,7 @@ static void gemm(int tasks, int n, mcl_handle** handles) {
     must(mcl_task_set_arg(handle, 3, c + (size_t)i * elements, bytes,
                           MCL_ARG_BUFFER | MCL_ARG_OUTPUT),
          "argument c");
-    must(mcl_exec(handle, sizes, NULL, MCL_TASK_CPU), "mcl_exec");
+    must(mcl_exec(handle, sizes, local, device_class), "mcl_exec");
   }
   must(mcl_wait_all(), "mcl_wait_all");
   for (int i = 0; i < tasks; ++i) {
@@ -100,9 +102,14 @@ static void gemm(int tasks, int n, mcl_handle** handles) {
 }
 
 int main(int argc, char** argv) {
-  if (argc != 3) return 2;
+  uint64_t language = MCL_PRG_SRC;
+  if (argc != 3 && argc != 4) return 2;
+  if (argc == 4) device_class = MCL_TASK_GPU;
+#ifdef MCL_PRG_CUDA /* not in the original */
+  if (argc == 4 && strcmp(argv[3], "cuda") == 0) language = MCL_PRG_CUDA;
+#endif
   must(mcl_init((uint64_t)atoi(argv[2]), 0), "mcl_init");
-  must(mcl_prg_load(argv[1], "", MCL_PRG_SRC), "mcl_prg_load");
+  must(mcl_prg_load(argv[1], "", language), "mcl_prg_load");
   puts(wrong != NULL ? wrong : "ready");
   fflush(stdout);
   char kind[16];

@@ -6,9 +6,10 @@
 // in a row or 25 to 60 µs one by one on its pthread device. A task of ours is a record to the
 // daemon and one back, 5 to 10 µs one by one and less in a row: more tasks a second than of a
 // straightforward program on the pthread device, and fewer than of any on the basic one.
-// Held against: OpenCL on the same device, waiting for each launch, and with 64 in the queue.
+// Held against: OpenCL, or CUDA, on the same device, waiting for each launch, and with 64 in the queue.
 //   noop_tasks [devices: pthread] [tasks: 2000] [workers: 2] [rounds: 15]
-#include "noop_raw.hpp"
+#include "../tasks/harness.hpp"
+#include "peer.hpp"
 
 namespace {
 
@@ -35,24 +36,22 @@ void run_tasks(int* x, int tasks, bool wait_for_each) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* const devices = argc > 1 ? argv[1] : "pthread";
+  const bench::Devices devices = bench::choose_devices(argc > 1 ? argv[1] : "pthread");
   const int tasks = argc > 2 ? std::atoi(argv[2]) : 2000;
   const unsigned workers = argc > 3 ? static_cast<unsigned>(std::atoi(argv[3])) : 2;
   const int rounds = argc > 4 ? std::atoi(argv[4]) : 15;
-  bench::choose_devices(devices);
-  bench::Amasia amasia(workers);
-  const bench::Raw raw;
-  const bench::RawNoop noop(raw);
+  const bench::Amasia amasia(devices, workers);
+  const auto peer = bench::make_peer(devices);
   alignas(4096) static int x = 7;
 
-  bench::compare(std::string("no-op ") + devices, workers, tasks, "task",
+  bench::compare(std::string("no-op ") + devices.name, workers, tasks, "task",
                  {{"amasia", [&] { run_tasks(&x, tasks, false); }},
-                  {"waits", [&] { noop.run(tasks, 1); }},
-                  {"queue64", [&] { noop.run(tasks, 64); }}},
+                  {"waits", [&] { peer->run_noops(tasks, 1); }},
+                  {"queue64", [&] { peer->run_noops(tasks, 64); }}},
                  rounds);
-  bench::compare(std::string("no-op, waited ") + devices, workers, tasks, "task",
+  bench::compare(std::string("no-op, waited ") + devices.name, workers, tasks, "task",
                  {{"amasia", [&] { run_tasks(&x, tasks, true); }},
-                  {"waits", [&] { noop.run(tasks, 1); }}},
+                  {"waits", [&] { peer->run_noops(tasks, 1); }}},
                  rounds);
   return 0;
 }

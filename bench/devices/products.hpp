@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of matrices, each of which brings its inputs and takes its result back: by Amasia's
-// tasks and by OpenCL itself, which has buffers of its own for as many as are in its queue. Both
-// check some of what they got.
+// Products of matrices, each of which brings its inputs and takes its result back, by tasks.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <string>
 #include <vector>
 
-#include "peers.hpp"
+#include "amasia_tasks.hpp"
 
 namespace bench {
 
@@ -38,10 +35,10 @@ struct Products {
   std::vector<std::vector<float>> c;
 };
 
-inline void run_tasks(Products& all) {
+inline void run_tasks(const Devices& devices, Products& all) {
   const std::size_t bytes = all.n * all.n * sizeof(float);
   int n = static_cast<int>(all.n);
-  std::uint64_t sizes[3] = {all.n, all.n, 1};
+  std::uint64_t sizes[3] = {all.n, all.n, 1}, group[3] = {devices.group(), devices.group(), 1};
   std::vector<mcl_handle*> handles;
   for (auto& result : all.c) {
     mcl_handle* const handle = Amasia::task("gemm", 4);
@@ -52,59 +49,11 @@ inline void run_tasks(Products& all) {
     set(1, all.b.data(), bytes, MCL_ARG_BUFFER | MCL_ARG_INPUT);
     set(2, &n, sizeof n, MCL_ARG_SCALAR | MCL_ARG_INPUT);
     set(3, result.data(), bytes, MCL_ARG_BUFFER | MCL_ARG_OUTPUT);
-    must(mcl_exec(handle, sizes, nullptr, 0), "mcl_exec");
+    must(mcl_exec(handle, sizes, group[0] == 0 ? nullptr : group, 0), "mcl_exec");
     handles.push_back(handle);
   }
   must(mcl_wait_all(), "mcl_wait_all");
   for (mcl_handle* const handle : handles) Amasia::end(handle);
-  all.check();
-}
-
-struct Slot {
-  Slot(const Raw& raw, std::size_t bytes)
-      : kernel(raw.kernel("gemm")),
-        a(raw.memory(bytes)),
-        b(raw.memory(bytes)),
-        c(raw.memory(bytes)) {}
-  ~Slot() {
-    clReleaseKernel(kernel);
-    for (const cl_mem memory : {a, b, c}) clReleaseMemObject(memory);
-  }
-  Slot(const Slot&) = delete;
-  Slot& operator=(const Slot&) = delete;
-  cl_kernel kernel;
-  cl_mem a, b, c;
-};
-
-using Slots = std::vector<std::unique_ptr<Slot>>;
-inline Slots slots_of(const Raw& raw, std::size_t size, int count) {
-  Slots slots;
-  for (int i = 0; i < count; ++i) {
-    slots.push_back(std::make_unique<Slot>(raw, size * size * sizeof(float)));
-  }
-  return slots;
-}
-
-inline void run_raw(const Raw& raw, Products& all, const Slots& slots) {
-  const std::size_t bytes = all.n * all.n * sizeof(float), sizes[2] = {all.n, all.n};
-  const int n = static_cast<int>(all.n);
-  std::size_t next = 0;
-  for (auto& result : all.c) {
-    const Slot& slot = *slots[next];
-    clEnqueueWriteBuffer(raw.queue, slot.a, CL_FALSE, 0, bytes, all.a.data(), 0, nullptr, nullptr);
-    clEnqueueWriteBuffer(raw.queue, slot.b, CL_FALSE, 0, bytes, all.b.data(), 0, nullptr, nullptr);
-    clSetKernelArg(slot.kernel, 0, sizeof slot.a, &slot.a);
-    clSetKernelArg(slot.kernel, 1, sizeof slot.b, &slot.b);
-    clSetKernelArg(slot.kernel, 2, sizeof n, &n);
-    clSetKernelArg(slot.kernel, 3, sizeof slot.c, &slot.c);
-    must_cl(clEnqueueNDRangeKernel(raw.queue, slot.kernel, 2, nullptr, sizes, nullptr, 0,
-                                          nullptr, nullptr),
-                   "clEnqueueNDRangeKernel");
-    clEnqueueReadBuffer(raw.queue, slot.c, CL_FALSE, 0, bytes, result.data(), 0, nullptr, nullptr);
-    next = (next + 1) % slots.size();
-    if (next == 0) must_cl(clFinish(raw.queue), "clFinish");
-  }
-  must_cl(clFinish(raw.queue), "clFinish");
   all.check();
 }
 

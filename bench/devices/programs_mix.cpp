@@ -6,7 +6,7 @@
 // Expected: the device has the same to do each time, so what differs is what sharing costs. Under
 // the daemon few tasks are in flight at a time, and each program's threads sleep meanwhile; eight
 // programs that each fill the device's queues have sixteen threads and more on its cores.
-// Held against: the same eight programs with OpenCL itself, with 16 products in each one's queue,
+// Held against: the same eight programs with OpenCL itself, or CUDA, with 16 products in each one's queue,
 // and waiting for each.
 //   programs_mix [devices: pthread] [small: 64] [large: 256] [small ones: 512] [rounds: 5]
 //                [only with so many large: all] [only way: all]
@@ -14,9 +14,11 @@
 #include <sys/wait.h>
 
 #include "../tasks/harness.hpp"
-#include "products.hpp"
+#include "peer.hpp"
 
 namespace {
+
+using bench::Devices;
 
 constexpr int kPrograms = 8;
 
@@ -32,8 +34,8 @@ struct Sizes {
 // A program of its own, which runs what it is told to by a byte, and answers with one.
 class Program {
  public:
-  using Body = void (*)(int commands, int answers, const Sizes& sizes);
-  Program(Body body, const Sizes& sizes) {
+  using Body = std::function<void(int commands, int answers)>;
+  explicit Program(const Body& body) {
     int down[2], up[2];
     if (::pipe(down) != 0 || ::pipe(up) != 0) bench::stop("a pipe", "cannot be made");
     child_ = ::fork();
@@ -41,7 +43,7 @@ class Program {
     if (child_ == 0) {
       ::close(down[1]);
       ::close(up[0]);
-      body(down[0], up[1], sizes);
+      body(down[0], up[1]);
       std::exit(0);
     }
     ::close(down[0]);
@@ -79,25 +81,27 @@ void obey(int commands, int answers, const Sizes& sizes, Run run) {
   }
 }
 
-void with_tasks(int commands, int answers, const Sizes& sizes) {
-  const bench::Amasia amasia(2);
-  obey(commands, answers, sizes, [](bench::Products& all, bool) { bench::run_tasks(all); });
+void with_tasks(const Devices& devices, const Sizes& sizes, int commands, int answers) {
+  const bench::Amasia amasia(devices, 2);
+  obey(commands, answers, sizes,
+       [&](bench::Products& all, bool) { bench::run_tasks(devices, all); });
 }
 
-void with_opencl(int commands, int answers, const Sizes& sizes, int in_queue) {
-  const bench::Raw raw;
-  const bench::Slots small = bench::slots_of(raw, sizes.small, in_queue);
-  const bench::Slots large = bench::slots_of(raw, sizes.large, in_queue);
+void by_driver(const Devices& devices, const Sizes& sizes, int in_queue, int commands,
+               int answers) {
+  const auto peer = bench::make_peer(devices);
+  const auto small = peer->products(sizes.small, in_queue);
+  const auto large = peer->products(sizes.large, in_queue);
   obey(commands, answers, sizes, [&](bench::Products& all, bool is_large) {
-    bench::run_raw(raw, all, is_large ? large : small);
+    (is_large ? large : small)->run(all);
   });
 }
 
 // All programs of one way.
 class Programs {
  public:
-  Programs(Program::Body body, const Sizes& sizes) {
-    for (int i = 0; i < kPrograms; ++i) all_.push_back(std::make_unique<Program>(body, sizes));
+  explicit Programs(const Program::Body& body) {
+    for (int i = 0; i < kPrograms; ++i) all_.push_back(std::make_unique<Program>(body));
   }
   void run(int large) {
     for (int i = 0; i < kPrograms; ++i) {
@@ -113,25 +117,24 @@ class Programs {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const char* const devices = argc > 1 ? argv[1] : "pthread";
+  const Devices devices = bench::choose_devices(argc > 1 ? argv[1] : "pthread");
   Sizes sizes;
   if (argc > 2) sizes.small = static_cast<std::size_t>(std::atoi(argv[2]));
   if (argc > 3) sizes.large = static_cast<std::size_t>(std::atoi(argv[3]));
   if (argc > 4) sizes.small_tasks = std::atoi(argv[4]);
   const int rounds = argc > 5 ? std::atoi(argv[5]) : 5;
-  bench::choose_devices(devices);
   ::signal(SIGPIPE, SIG_IGN);
   // Each in processes of its own, made before this one has any thread.
   const int only = argc > 6 ? std::atoi(argv[6]) : -1;
   const std::string only_way = argc > 7 ? argv[7] : "";
   std::vector<std::pair<std::string, std::unique_ptr<Programs>>> all;
-  const auto add = [&](const char* name, Program::Body body) {
+  const auto add = [&](const char* name, const Program::Body& body) {
     if (!only_way.empty() && only_way != name) return;
-    all.emplace_back(name, std::make_unique<Programs>(body, sizes));
+    all.emplace_back(name, std::make_unique<Programs>(body));
   };
-  add("amasia", &with_tasks);
-  add("waits", [](int in, int out, const Sizes& of) { with_opencl(in, out, of, 1); });
-  add("queue16", [](int in, int out, const Sizes& of) { with_opencl(in, out, of, 16); });
+  add("amasia", [&](int in, int out) { with_tasks(devices, sizes, in, out); });
+  add("waits", [&](int in, int out) { by_driver(devices, sizes, 1, in, out); });
+  add("queue16", [&](int in, int out) { by_driver(devices, sizes, 16, in, out); });
   if (all.empty()) bench::stop(only_way.c_str(), "is none of amasia, waits and queue16");
   for (int large = 0; large <= kPrograms; ++large) {
     if (only >= 0 && large != only) continue;
