@@ -11,8 +11,9 @@ void limit_first_version(std::vector<CpuGroupStep>& steps, const std::string& fo
 }
 
 // A group has the files of a controller once the group above it passes the controller on.
-void pass_controller_on(std::vector<CpuGroupStep>& steps, const std::string& folder) {
-  steps.push_back({folder + "/cgroup.subtree_control", "+cpu"});
+void pass_controller_on(std::vector<CpuGroupStep>& steps, const std::string& folder,
+                        bool is_above) {
+  steps.push_back({folder + "/cgroup.subtree_control", "+cpu", is_above});
 }
 
 // A new group is a domain, which single threads cannot enter.
@@ -24,7 +25,8 @@ void make_threaded(std::vector<CpuGroupStep>& steps, const std::string& folder) 
 }  // namespace
 
 CpuGroupPlan plan_cpu_groups(const CpuHierarchy& hierarchy, const std::string& name,
-                             std::span<const CpuQuota> quotas) {
+                             std::span<const CpuQuota> quotas,
+                             std::span<const std::string> withhold) {
   AMASIA_CHECK(hierarchy.version == 1 || hierarchy.version == 2, "there are two versions");
   const bool first = hierarchy.version == 1;
   const std::string top = hierarchy.folder + "/" + name;
@@ -32,9 +34,9 @@ CpuGroupPlan plan_cpu_groups(const CpuHierarchy& hierarchy, const std::string& n
   if (first) {
     plan.steps.push_back({top, ""});
   } else {
-    pass_controller_on(plan.steps, hierarchy.folder);
+    for (const std::string& folder : withhold) pass_controller_on(plan.steps, folder, true);
     make_threaded(plan.steps, top);
-    pass_controller_on(plan.steps, top);
+    pass_controller_on(plan.steps, top, false);
   }
   for (std::size_t i = 0; i < quotas.size(); ++i) {
     const std::string folder = fmt::format("{}/{}", top, i);

@@ -14,6 +14,7 @@ namespace amasia::os {
 struct CpuGroupStep {
   std::string path;
   std::string text;  // to be written into the file `path`; empty: `path` is a folder to be made
+  bool is_above = false;  // of a group that was there before: to be taken back
 
   bool makes_folder() const { return text.empty(); }
   bool operator==(const CpuGroupStep&) const = default;
@@ -25,7 +26,10 @@ struct CpuGroupPlan {
 };
 
 // A group `name` below the hierarchy's, with one below that for each quota, called 0, 1, …
+// `withhold`: of the hierarchy's group and those above it, from the top, those that do not pass the
+// controller on yet (version 2).
 CpuGroupPlan plan_cpu_groups(const CpuHierarchy& hierarchy, const std::string& name,
-                             std::span<const CpuQuota> quotas);
+                             std::span<const CpuQuota> quotas,
+                             std::span<const std::string> withhold);
 
 }  // namespace amasia::os

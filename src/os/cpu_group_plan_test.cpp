@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -20,9 +21,11 @@ namespace fs = std::filesystem;
 using Steps = std::vector<CpuGroupStep>;
 
 const std::vector<CpuQuota> kQuotas = {quota_of(0.5), quota_of(0.33)};
+// The process's group alone does not pass the controller on.
+const std::vector<std::string> kMine = {"/c/me"};
 
 TEST(CpuGroupPlan, OfTheFirstVersionSetsPeriodThenQuota) {
-  const CpuGroupPlan plan = plan_cpu_groups({1, "/c/cpu/me"}, "job", kQuotas);
+  const CpuGroupPlan plan = plan_cpu_groups({1, "/c/cpu/me", "/c/cpu"}, "job", kQuotas, {});
   EXPECT_EQ(plan.steps, (Steps{{"/c/cpu/me/job", ""},
                                {"/c/cpu/me/job/0", ""},
                                {"/c/cpu/me/job/0/cpu.cfs_period_us", "2000"},
@@ -35,8 +38,8 @@ TEST(CpuGroupPlan, OfTheFirstVersionSetsPeriodThenQuota) {
 }
 
 TEST(CpuGroupPlan, OfTheSecondVersionMakesThreadedGroups) {
-  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me"}, "job", kQuotas);
-  EXPECT_EQ(plan.steps, (Steps{{"/c/me/cgroup.subtree_control", "+cpu"},
+  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me", "/c"}, "job", kQuotas, kMine);
+  EXPECT_EQ(plan.steps, (Steps{{"/c/me/cgroup.subtree_control", "+cpu", true},
                                {"/c/me/job", ""},
                                {"/c/me/job/cgroup.type", "threaded"},
                                {"/c/me/job/cgroup.subtree_control", "+cpu"},
@@ -51,12 +54,14 @@ TEST(CpuGroupPlan, OfTheSecondVersionMakesThreadedGroups) {
 }
 
 // What the second version does with the steps. A group has cpu.max only if the one above passes the
-// controller on; a threaded group's parent must be threaded too, or the root of the threads.
+// controller on; a threaded group's parent must be threaded too, or the process's group, which is
+// the root of the threads.
 class SecondVersion {
  public:
-  explicit SecondVersion(std::string root, bool has_controller)
-      : root_(std::move(root)), has_controller_(has_controller) {
-    groups_[root_] = {};
+  // The process is in `mine`; the first of `groups`, from the top down to that, has the controller.
+  SecondVersion(std::vector<std::string> groups, std::string mine, bool has_controller)
+      : top_(groups.front()), mine_(std::move(mine)), has_controller_(has_controller) {
+    for (const std::string& group : groups) groups_[group] = {};
   }
   // Empty, or what the kernel would complain about.
   std::string apply(const CpuGroupStep& step) {
@@ -72,7 +77,7 @@ class SecondVersion {
     if (found == groups_.end()) return "no group " + folder;
     return write(found->first, found->second, file, step.text);
   }
-  // Whether a single thread of a process in the root may enter.
+  // Whether a single thread of the process may enter.
   bool takes_threads(const std::string& entry) const {
     const auto found = groups_.find(fs::path(entry).parent_path());
     return fs::path(entry).filename() == "cgroup.threads" && found != groups_.end() &&
@@ -88,13 +93,13 @@ class SecondVersion {
   std::string write(const std::string& folder, Group& group, const std::string& file,
                     const std::string& text) {
     const std::string above = fs::path(folder).parent_path();
-    const bool has = folder == root_ ? has_controller_ : groups_.at(above).passes_on;
+    const bool has = folder == top_ ? has_controller_ : groups_.at(above).passes_on;
     if (file == "cgroup.subtree_control") {
       if (text != "+cpu" || !has) return "no controller for " + folder;
       group.passes_on = true;
     } else if (file == "cgroup.type") {
-      if (text != "threaded" || folder == root_) return "no such type of " + folder;
-      if (above != root_ && !groups_.at(above).threaded) return above + " is no threaded domain";
+      if (text != "threaded" || folder == mine_) return "no such type of " + folder;
+      if (above != mine_ && !groups_.at(above).threaded) return above + " is no threaded domain";
       group.threaded = true;
     } else if (file == "cpu.max") {
       if (!has) return folder + " has no cpu.max";
@@ -104,14 +109,14 @@ class SecondVersion {
     }
     return "";
   }
-  std::string root_;
+  std::string top_, mine_;
   bool has_controller_;
   std::map<std::string, Group> groups_;
 };
 
 TEST(CpuGroupPlan, IsWhatTheSecondVersionTakes) {
-  SecondVersion kernel("/c/me", true);
-  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me"}, "job", kQuotas);
+  SecondVersion kernel(kMine, "/c/me", true);
+  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me", "/c"}, "job", kQuotas, kMine);
   for (const CpuGroupStep& step : plan.steps) EXPECT_EQ(kernel.apply(step), "");
   for (const std::string& entry : plan.entries) EXPECT_TRUE(kernel.takes_threads(entry)) << entry;
   EXPECT_EQ(kernel.limit("/c/me/job/1"), "1000 3030");
@@ -120,9 +125,9 @@ TEST(CpuGroupPlan, IsWhatTheSecondVersionTakes) {
 // Each step is needed: without it the kernel refuses a later one, or takes no thread, or no limit
 // is set.
 TEST(CpuGroupPlan, HasNoStepTooMany) {
-  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me"}, "job", kQuotas);
+  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me", "/c"}, "job", kQuotas, kMine);
   for (std::size_t left_out = 0; left_out < plan.steps.size(); ++left_out) {
-    SecondVersion kernel("/c/me", true);
+    SecondVersion kernel(kMine, "/c/me", true);
     bool works = true;
     for (std::size_t i = 0; i < plan.steps.size(); ++i) {
       if (i != left_out) works = works && kernel.apply(plan.steps[i]).empty();
@@ -135,10 +140,24 @@ TEST(CpuGroupPlan, HasNoStepTooMany) {
   }
 }
 
+// As in a service's group that nothing was passed on to.
+TEST(CpuGroupPlan, PassesTheControllerOnFromTheTop) {
+  const std::vector<std::string> groups = {"/c", "/c/service", "/c/service/me"};
+  SecondVersion kernel(groups, "/c/service/me", true);
+  const CpuGroupPlan plan =
+      plan_cpu_groups({2, "/c/service/me", "/c"}, "job", kQuotas, groups);
+  for (const CpuGroupStep& step : plan.steps) EXPECT_EQ(kernel.apply(step), "");
+  for (const std::string& entry : plan.entries) EXPECT_TRUE(kernel.takes_threads(entry)) << entry;
+  EXPECT_EQ(kernel.limit("/c/service/me/job/0"), "1000 2000");
+  EXPECT_EQ(std::count_if(plan.steps.begin(), plan.steps.end(),
+                          [](const CpuGroupStep& step) { return step.is_above; }),
+            3) << "what was there before gets back its state";
+}
+
 // As on systems whose cpu controller the first version has.
 TEST(CpuGroupPlan, EndsAtItsFirstStepWithoutTheController) {
-  SecondVersion kernel("/c/me", false);
-  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me"}, "job", kQuotas);
+  SecondVersion kernel(kMine, "/c/me", false);
+  const CpuGroupPlan plan = plan_cpu_groups({2, "/c/me", "/c"}, "job", kQuotas, kMine);
   EXPECT_NE(kernel.apply(plan.steps.front()), "");
 }
 
@@ -147,21 +166,21 @@ TEST(CpuGroups, OfTheSecondVersionWriteWhatIsPlannedAndLeaveNothing) {
   const std::string place = testing::TempDir() + fmt::format("cpu_groups_v2_{}", ::getpid());
   fs::create_directory(place);
   // No file: the controller cannot be passed on.
-  const auto none = CpuGroups::make({2, place}, "job", kQuotas);
+  const auto none = CpuGroups::make({2, place, place}, "job", kQuotas);
   ASSERT_FALSE(none.ok());
   EXPECT_NE(none.error().message.find("'+cpu' to " + place + "/cgroup.subtree_control"),
             std::string::npos);
   EXPECT_TRUE(fs::is_empty(place));
   // The file is there, but a new folder has none: the group that was made goes again.
   std::ofstream(place + "/cgroup.subtree_control") << "";
-  const auto half = CpuGroups::make({2, place}, "job", kQuotas);
+  const auto half = CpuGroups::make({2, place, place}, "job", kQuotas);
   ASSERT_FALSE(half.ok());
   EXPECT_NE(half.error().message.find("'threaded' to " + place + "/job/cgroup.type"),
             std::string::npos);
   EXPECT_FALSE(fs::exists(place + "/job"));
   std::string written;
   std::ifstream(place + "/cgroup.subtree_control") >> written;
-  EXPECT_EQ(written, "+cpu");
+  EXPECT_EQ(written, "-cpu") << "taken back";
   fs::remove_all(place);
 }
 

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 
 #include "os/clock.hpp"
 #include "os/cpu_group_plan.hpp"
@@ -90,6 +92,19 @@ Error refused(int error, const CpuGroupStep& step) {
                   step.path));
 }
 
+// Of the group and those above it, from the top: which do not pass the controller on (version 2).
+std::vector<std::string> groups_that_withhold(const CpuHierarchy& hierarchy) {
+  std::vector<std::string> found;
+  namespace fs = std::filesystem;
+  for (fs::path folder = hierarchy.folder;; folder = folder.parent_path()) {
+    std::ifstream file(folder / "cgroup.subtree_control");
+    bool passes = false;
+    for (std::string word; file >> word;) passes |= word == "cpu";
+    if (!passes) found.insert(found.begin(), folder);
+    if (folder == hierarchy.top || !folder.has_relative_path()) return found;
+  }
+}
+
 }  // namespace
 
 CpuQuota quota_of(double share) {
@@ -106,7 +121,7 @@ std::optional<CpuHierarchy> find_cpu_hierarchy(std::string_view mounts, std::str
       if (!mount) continue;
       const bool is_it = version == 2 ? mount->type == "cgroup2"
                                       : mount->type == "cgroup" && has_cpu(mount->options);
-      if (is_it) return CpuHierarchy{version, folder_of(*mount, *group)};
+      if (is_it) return CpuHierarchy{version, folder_of(*mount, *group), std::string(mount->point)};
     }
   }
   return std::nullopt;
@@ -115,11 +130,14 @@ std::optional<CpuHierarchy> find_cpu_hierarchy(std::string_view mounts, std::str
 Result<CpuGroups> CpuGroups::make(const CpuHierarchy& hierarchy, const std::string& name,
                                   std::span<const CpuQuota> quotas) {
   CpuGroups groups;
-  CpuGroupPlan plan = plan_cpu_groups(hierarchy, name, quotas);
+  std::vector<std::string> withhold;
+  if (hierarchy.version == 2) withhold = groups_that_withhold(hierarchy);
+  CpuGroupPlan plan = plan_cpu_groups(hierarchy, name, quotas, withhold);
   for (const CpuGroupStep& step : plan.steps) {
     if (!step.makes_folder()) {
       const int error = write_file(step.path.c_str(), step.text.data(), step.text.size());
       if (error != 0) return refused(error, step);
+      if (step.is_above) groups.passed_on_.insert(groups.passed_on_.begin(), step.path);
       continue;
     }
     if (::mkdir(step.path.c_str(), 0755) != 0) return refused(errno, step);
@@ -130,7 +148,10 @@ Result<CpuGroups> CpuGroups::make(const CpuHierarchy& hierarchy, const std::stri
 }
 
 CpuGroups::~CpuGroups() {
-  if (remove_cpu_groups(folders_)) return;
+  const bool removed = remove_cpu_groups(folders_);
+  // Refused where somebody else has come to need it.
+  for (const std::string& file : passed_on_) write_file(file.c_str(), "-cpu", 4);
+  if (removed) return;
   base::log_line(base::LogLevel::kWarning, "the control group {} cannot be removed",
                  folders_.back());
 }

@@ -3,8 +3,9 @@
 //
 // Groups lie below the one that this process is in: with version 1 in the hierarchy that has the
 // `cpu` controller, with version 2 as threaded ones, so that single threads can enter them and
-// their process stays where it was. Threads that a thread starts afterwards enter its group with
-// it. Real-time threads are not held to a quota, but a group of version 1 may take none in.
+// their process stays where it was; groups above that do not pass the controller on are made to.
+// Threads that a thread starts afterwards enter its group with it. Real-time threads are not held
+// to a quota, but a group of version 1 may take none in.
 #pragma once
 
 #include <atomic>
@@ -32,6 +33,7 @@ CpuQuota quota_of(double share);
 struct CpuHierarchy {
   int version = 0;
   std::string folder;  // the group that this process is in
+  std::string top;     // the one above all that can be seen, where it is mounted
 };
 // From the texts of /proc/self/mountinfo and /proc/self/cgroup; nullopt: there is none. Pure.
 std::optional<CpuHierarchy> find_cpu_hierarchy(std::string_view mounts, std::string_view groups);
@@ -43,9 +45,12 @@ class CpuGroups {
   static Result<CpuGroups> make(const CpuHierarchy& hierarchy, const std::string& name,
                                 std::span<const CpuQuota> quotas);
   CpuGroups(CpuGroups&& other) noexcept
-      : folders_(std::exchange(other.folders_, {})), entries_(std::move(other.entries_)) {}
+      : folders_(std::exchange(other.folders_, {})),
+        passed_on_(std::exchange(other.passed_on_, {})),
+        entries_(std::move(other.entries_)) {}
   CpuGroups& operator=(CpuGroups&&) = delete;
-  // Removes the groups. Whoever was in them must have ended.
+  // Removes the groups, and where groups above them had not passed the controller on takes it back.
+  // Whoever was in them must have ended.
   ~CpuGroups();
 
   // The file through which a thread enters the group of quota `index`.
@@ -55,7 +60,9 @@ class CpuGroups {
 
  private:
   CpuGroups() = default;
-  std::vector<std::string> folders_, entries_;
+  std::vector<std::string> folders_;
+  std::vector<std::string> passed_on_;  // files, in the order in which the controller is taken back
+  std::vector<std::string> entries_;
 };
 
 // The calling thread enters the group with this entry. Errno, or 0. Safe between fork and exec.
