@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // By CUDA's driver itself, found at run time as the library does, so that the benchmark builds
-// where no CUDA is. It has a context of its own: Amasia makes threads that wait in the GPU's primary
-// one sleep, where a program of its own would have them spin.
+// where no CUDA is. It has a context of its own: Amasia makes threads that wait in the GPU's
+// primary one sleep, where a program of its own would have them spin.
 #include <dlfcn.h>
 
 #include <cstring>

@@ -5,8 +5,9 @@
 // Expected: at 64 the copies and the launch are a good part of the time, and tasks overlap them; at
 // 256 and more the kernel is all, and both are alike. A second device adds its own rate, where the
 // machine has the cores for it.
-// Held against: OpenCL, or CUDA, on the first of the same devices, waiting for each task, and with 16 tasks
-// in the queue, each with buffers of its own. All three check some of what they got, in the time.
+// Held against: OpenCL, or CUDA, on the first of the same devices, waiting for each task, and with
+// 16 tasks in the queue, each with buffers of its own. All three check some of what they got, in
+// the time.
 //   gemm_tasks [devices: pthread] [size: 64] [tasks: 64] [workers: 2] [rounds: 11] [only: a way]
 #include "../tasks/harness.hpp"
 #include "peer.hpp"

@@ -6,7 +6,8 @@
 // in a row or 25 to 60 µs one by one on its pthread device. A task of ours is a record to the
 // daemon and one back, 5 to 10 µs one by one and less in a row: more tasks a second than of a
 // straightforward program on the pthread device, and fewer than of any on the basic one.
-// Held against: OpenCL, or CUDA, on the same device, waiting for each launch, and with 64 in the queue.
+// Held against: OpenCL, or CUDA, on the same device, waiting for each launch, and with 64 in the
+// queue.
 //   noop_tasks [devices: pthread] [tasks: 2000] [workers: 2] [rounds: 15]
 #include "../tasks/harness.hpp"
 #include "peer.hpp"

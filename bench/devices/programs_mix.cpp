@@ -6,8 +6,8 @@
 // Expected: the device has the same to do each time, so what differs is what sharing costs. Under
 // the daemon few tasks are in flight at a time, and each program's threads sleep meanwhile; eight
 // programs that each fill the device's queues have sixteen threads and more on its cores.
-// Held against: the same eight programs with OpenCL itself, or CUDA, with 16 products in each one's queue,
-// and waiting for each.
+// Held against: the same eight programs with OpenCL itself, or CUDA, with 16 products in each one's
+// queue, and waiting for each.
 //   programs_mix [devices: pthread] [small: 64] [large: 256] [small ones: 512] [rounds: 5]
 //                [only with so many large: all] [only way: all]
 #include <signal.h>

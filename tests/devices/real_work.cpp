@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real work on OpenCL's devices, or with AMASIA_DEVICES_BACKENDS=cuda on the GPUs of CUDA, through
-// the C interface and the daemon, held against this CPU:
-// saxpy, vector add, products of matrices whole and in tiles, a Fourier transform and a stencil as
-// chains of dependent tasks, resident data used again, and a buffer shared with another process.
-// Prints what does not hold and ends with 1. Where there is no such device it ends with 77: skipped.
+// the C interface and the daemon, held against this CPU: saxpy, vector add, products of matrices
+// whole and in tiles, a Fourier transform and a stencil as chains of dependent tasks, resident data
+// used again, and a buffer shared with another process. Prints what does not hold and ends with 1;
+// where there is no such device, with 77: skipped.
 #include <amasia/mcl.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -237,11 +237,6 @@ struct Calls {
     return delete of(stream), 0;
   }
   static int synchronize(d::CUstream stream) { return all().synchronize(of(stream)), 0; }
-  static int query(d::CUstream stream) {
-    if (all().fails[of(stream)->gpu]) return kLaunchFailed;
-    const std::lock_guard lock(all().mutex_);
-    return of(stream)->commands.empty() ? 0 : d::kNotReady;
-  }
   static Event* of(d::CUevent event) { return reinterpret_cast<Event*>(event); }
   static int make_event(d::CUevent* out, unsigned) {
     return *out = reinterpret_cast<d::CUevent>(new Event), 0;
@@ -257,9 +252,6 @@ struct Calls {
     return of(event)->reached ? 0 : d::kNotReady;
   }
   static int elapsed(float* out, d::CUevent, d::CUevent) { return *out = 0.001F, 0; }
-  static int host_function(d::CUstream stream, d::CUhostFn what, void* argument) {
-    return command(stream, [=] { what(argument); });
-  }
   static int launch(d::CUfunction which, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                     unsigned by, unsigned bz, unsigned, d::CUstream stream, void** parameters,
                     void**) {
@@ -307,10 +299,10 @@ inline d::Driver Gpus::driver() {
   made.MemcpyHtoDAsync = C::copy_in, made.MemcpyDtoHAsync = C::copy_out;
   made.MemcpyDtoDAsync = C::copy_within, made.MemcpyPeerAsync = C::copy_peer;
   made.StreamCreate = C::make_stream, made.StreamDestroy = C::end_stream;
-  made.StreamSynchronize = C::synchronize, made.StreamQuery = C::query;
+  made.StreamSynchronize = C::synchronize;
   made.EventCreate = C::make_event, made.EventDestroy = C::end_event;
   made.EventRecord = C::record, made.EventQuery = C::ask, made.EventElapsedTime = C::elapsed;
-  made.LaunchHostFunc = C::host_function, made.LaunchKernel = C::launch;
+  made.LaunchKernel = C::launch;
   return made;
 }
 

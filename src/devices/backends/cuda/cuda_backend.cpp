@@ -42,6 +42,12 @@ class CudaBackend final : public Backend {
   void submit(const Work& work, Completion& completion) override {
     at(work.device).submit(work, completion);
   }
+  void submit_all(std::span<const Submission> all) override {
+    by_device(all, [&](LocalDevice device, auto works) { at(device).submit(works); });
+  }
+  void wait_for(Completion& completion, Nanos deadline) override {
+    Watch::wait_sent(completion, deadline);
+  }
 
  private:
   Device& at(LocalDevice local) {

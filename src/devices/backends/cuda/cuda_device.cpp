@@ -20,6 +20,8 @@ InContext::~InContext() {
   cuda_.CtxPopCurrent(&mine);
 }
 
+Device::Device(const Driver& driver) : cuda(driver) {}
+
 Result<std::unique_ptr<Device>> Device::open(const Driver& cuda, int ordinal) {
   std::unique_ptr<Device> device(new Device(cuda));
   CUresult error = cuda.DeviceGet(&device->handle, ordinal);
@@ -41,36 +43,27 @@ Result<std::unique_ptr<Device>> Device::open(const Driver& cuda, int ordinal) {
     const os::MutexLock lock(device->mutex_);
     device->spare_ = SpareMemory(device->description.memory / 8);
   }
-  auto thread = os::Thread::start(&Device::serve, device.get());
-  if (!thread) return thread.error();
-  device->thread_ = std::move(thread).value();
+  std::vector<Line*> lines;
+  for (Stream& stream : device->streams_) lines.push_back(&stream);
+  device->watch_.emplace(std::move(lines));
+  if (auto started = device->watch_->start("amasia-cuda"); !started) return started.error();
   return device;
 }
 
 Device::~Device() {
-  if (thread_.joinable()) {
-    {
-      const os::MutexLock lock(mutex_);
-      ending_ = true;
-      signal_.fetch_add(1, std::memory_order_release);
-    }
-    os::futex_wake(signal_, 1);
-    thread_.join();
-  }
+  watch_.reset();
   if (context == nullptr) return;
   {
     const InContext in(*this);
     for (Stream& stream : streams_) {
       if (stream.handle == nullptr) continue;
-      cuda.StreamSynchronize(stream.handle);  // the last host functions have returned
+      cuda.StreamSynchronize(stream.handle);
       cuda.StreamDestroy(stream.handle);
     }
     const os::MutexLock lock(mutex_);
     for (const CUdeviceptr address : spare_.take_all()) cuda.MemFree(address);
     for (const Pinned& pinned : pinned_) cuda.MemFreeHost(pinned.bytes);
-    for (const auto& flight : idle_) {
-      for (const CUevent event : flight->marks) cuda.EventDestroy(event);
-    }
+    flights_.clear();
   }
   cuda.PrimaryCtxRelease(handle);
 }

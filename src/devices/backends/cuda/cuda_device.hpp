@@ -1,30 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU: its memory, programs, streams, and works under way.
 //
-// A work is a row of commands in one stream, with a host function at its end. That function runs on
-// a thread of the driver's, where nothing of CUDA may be called, so it only notes the time and
-// hands the flight to the device's own thread, which sleeps otherwise. Where a device has failed
-// the driver does not call it: while works are under way that thread looks once a second.
+// A work is a row of commands in one stream, where brief ones fly together, and its end is an event
+// that the watch looks at: the driver's own ways to tell of it come late, or keep a core.
 // Copies go through pinned memory of ours: from and to the user's own they would block the caller,
 // to it even until the kernel has ended. The memory copy is one that the driver would make too.
 //
 // Who guards what
 //   spare memory, pinned blocks, idle flights     mutex
-//   flights in the air and landed                 mutex; `signal` wakes the thread
-//   a flight                                      one owner at a time: submit(), driver, thread
+//   a flight                                      one owner at a time: submit(), then the watch
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "devices/backends/brief_works.hpp"
 #include "devices/backends/cuda/cuda_driver.hpp"
 #include "devices/backends/cuda/cuda_launch.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
 #include "devices/backends/spare_memory.hpp"
+#include "devices/backends/watch.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::cuda {
@@ -72,6 +73,7 @@ class Kernel final : public LoadedKernel {
   // Bytes of each parameter; known only where the driver tells (CUDA 12.4).
   std::vector<std::size_t> sizes;
   bool sizes_known = false;
+  KernelTime time;
 
  private:
   std::shared_ptr<Program> program_;
@@ -90,12 +92,9 @@ class Memory final : public DeviceBuffer {
   Bytes rounded_;
 };
 
-// Events are made once and used again: to make one costs a microsecond and more.
-enum Mark { kBegan, kRunBegan, kRunEnded, kEnded, kMarks };
-
-struct Stream {
+struct Stream : Line {
   CUstream handle = nullptr;
-  std::atomic<std::uint32_t> works{0};  // relaxed: a hint for choosing one
+  Nanos last_end = 0;  // of what stood in it, as it was noticed; has_ended()'s
 };
 
 struct Pinned {
@@ -103,23 +102,69 @@ struct Pinned {
   Bytes size = 0;
 };
 
-// A work between submit() and its end.
-struct Flight {
-  Device* device = nullptr;
-  Stream* stream = nullptr;
-  Completion* completion = nullptr;
-  std::array<CUevent, kMarks> marks{};
-  bool ran = false, copied_in = false, copied_out = false;
-  Outcome outcome;
-  std::string kernel;
-  std::vector<Pinned> pinned;
+// One work, or brief ones that fly together, from submit() to its end. Kept for further ones: to
+// make its events costs a microsecond.
+class Flight final : public Watched {
+ public:
+  explicit Flight(Device& device);
+  ~Flight();
+  Flight(const Flight&) = delete;
+  Flight& operator=(const Flight&) = delete;
+
+  // In the context of the device: for so many works in that stream; enqueues each one's commands,
+  // until one fails, whose other commands are not.
+  void take_off(Stream& stream, std::size_t works);
+  void board(const Submission& one);
+  void board(Completion& completion, CUdeviceptr to, const Device& from_device, CUdeviceptr from,
+             Bytes size);
+  // No more is enqueued.
+  void close();
+  Stream& stream() const { return *stream_; }
+
+  bool has_ended() noexcept override;
+  void land() noexcept override;
+  bool will_tell(const Completion& completion) const noexcept override {
+    return devices::will_tell(passengers_, completion);
+  }
+
+ private:
+  // Events record times, and cost as much as a third of a launch: each work that flies alone has
+  // one before and after its kernel and after its copies to the host, of others only the first and
+  // the last.
+  enum Mark { kRunBegan, kRunEnded, kEnded, kMarks };
+
+  // false: it has failed, and nothing more is to be enqueued.
+  bool copy_in(std::span<const Copy> copies);
+  bool launch(const Work& work);
+  bool copy_out(std::span<const Copy> copies);
+  bool note(CUresult error, const char* what);
+  bool fail(Outcome&& outcome);
+  bool mark(Mark which);
+  Outcome measure(Nanos* interval);
+  void give_back();
+
+  Device& device_;
+  const Driver& cuda_;
+  std::array<CUevent, kMarks> marks_{};
+  // Of the works that it has now.
+  Stream* stream_ = nullptr;
+  std::size_t works_ = 0;
+  os::BlockVector<Passenger> passengers_;
+  Kernel* kernel_ = nullptr;
+  std::uint64_t items_ = 1;
+  std::array<bool, kMarks> marked_{};
+  Mark last_ = kEnded;      // the event at the end
+  bool has_later_ = false;  // commands were enqueued after that
+  bool copied_in_ = false, copied_out_ = false;
+  std::vector<Pinned> pinned_;
   struct Landing {
     void* host;
     const char* pinned;
     Bytes size;
   };
-  std::vector<Landing> landings;  // what goes from pinned to the user's memory at the end
-  Nanos landed_at = 0;
+  std::vector<Landing> landings_;  // what goes from pinned to the user's memory at the end
+  Nanos sent_at_ = 0, ended_at_ = 0, before_ended_at_ = 0;
+  CUresult end_ = kNotReady;
 };
 
 class Device {
@@ -130,9 +175,14 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  // In one stream works run in the order in which they were submitted; kAnyStream: the least busy.
+  // Begins the works. In one stream they run in the order in which they were submitted;
+  // kAnyStream: the least busy.
   static constexpr int kAnyStream = -1;
-  void submit(const Work& work, Completion& completion, int stream = kAnyStream);
+  void submit(std::span<const Submission> all, int stream = kAnyStream);
+  void submit(const Work& work, Completion& completion, int stream = kAnyStream) {
+    const Submission one{work, &completion};
+    submit({&one, 1}, stream);
+  }
   // From memory of this GPU, or of another one of the same driver, to memory of this one.
   void copy_here(CUdeviceptr to, const Device& from_device, CUdeviceptr from, Bytes size,
                  Completion& completion, int stream = kAnyStream);
@@ -147,39 +197,21 @@ class Device {
   DeviceDescription description;
 
  private:
-  explicit Device(const Driver& driver) : cuda(driver) {}
+  friend class Flight;
+  explicit Device(const Driver& driver);
   void describe();
-  std::unique_ptr<Flight> take_flight();
-  void give_flight(std::unique_ptr<Flight> flight);
+  Flight& take_flight();
+  void send(Flight& flight, bool caller_waits);
   Pinned take_pinned(Bytes size);
-
-  // Parts of submit(); false: the flight has failed, and nothing more is to be enqueued.
-  bool copy_in(Flight& flight, const Work& work);
-  bool launch(Flight& flight, const Work& work);
-  bool copy_out(Flight& flight, const Work& work);
-  bool note(Flight& flight, CUresult error, const char* what);
-  bool mark(Flight& flight, Mark which);
-  std::unique_ptr<Flight> take_off(Completion& completion, int stream);
-  void send(std::unique_ptr<Flight> flight);
-  Stream& least_busy_stream();
-
-  static void on_end(void* flight);
-  static void serve(void* device);
-  void land(std::unique_ptr<Flight> flight);
-  std::vector<std::unique_ptr<Flight>> wait_for_landed();
-  void look_for_failure() AMASIA_REQUIRES(mutex_);
+  Stream& stream_at(int number);
 
   std::array<Stream, kStreams> streams_;
   os::Mutex mutex_;
   SpareMemory spare_ AMASIA_GUARDED_BY(mutex_){0};
   std::vector<Pinned> pinned_ AMASIA_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Flight>> idle_ AMASIA_GUARDED_BY(mutex_);
-  std::vector<std::unique_ptr<Flight>> airborne_ AMASIA_GUARDED_BY(mutex_);
-  std::vector<Flight*> landed_ AMASIA_GUARDED_BY(mutex_);
-  bool ending_ AMASIA_GUARDED_BY(mutex_) = false;
-  bool sleeps_ AMASIA_GUARDED_BY(mutex_) = false;  // until it is told of a work
-  std::atomic<std::uint32_t> signal_{0};  // counted up under mutex_; partner: wait_for_landed()
-  os::Thread thread_;
+  std::vector<std::unique_ptr<Flight>> flights_ AMASIA_GUARDED_BY(mutex_);  // all
+  std::vector<Flight*> idle_ AMASIA_GUARDED_BY(mutex_);
+  std::optional<Watch> watch_;  // ends before all that it looks at
 };
 
 // Where the device sits on the PCI bus, "0000:65:00.0"; "" where the driver does not say.

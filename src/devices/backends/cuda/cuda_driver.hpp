@@ -25,7 +25,6 @@ using CUevent = struct CUevent_st*;
 struct CUuuid {
   char bytes[16];
 };
-using CUhostFn = void (*)(void*);
 using nvrtcProgram = struct _nvrtcProgram*;
 using nvrtcResult = int;
 
@@ -74,13 +73,11 @@ inline constexpr unsigned kEventDefault = 0x0;              // CUevent_flags
   F(StreamCreate, cuStreamCreate, (CUstream*, unsigned))                                         \
   F(StreamDestroy, cuStreamDestroy_v2, (CUstream))                                               \
   F(StreamSynchronize, cuStreamSynchronize, (CUstream))                                          \
-  F(StreamQuery, cuStreamQuery, (CUstream))                                                      \
   F(EventCreate, cuEventCreate, (CUevent*, unsigned))                                            \
   F(EventDestroy, cuEventDestroy_v2, (CUevent))                                                  \
   F(EventRecord, cuEventRecord, (CUevent, CUstream))                                             \
   F(EventQuery, cuEventQuery, (CUevent))                                                         \
   F(EventElapsedTime, cuEventElapsedTime, (float*, CUevent, CUevent))                            \
-  F(LaunchHostFunc, cuLaunchHostFunc, (CUstream, CUhostFn, void*))                               \
   F(LaunchKernel, cuLaunchKernel,                                                                \
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
      void**, void**))

@@ -14,4 +14,12 @@ namespace amasia::devices {
 // end. Blocks while drivers start: 50 ms and more.
 std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* why);
 
+namespace opencl {
+// How ends of works are found out: by the driver's call-back, which wakes nobody in vain, or, on
+// other devices than CPUs, where that comes late, by looking. kLookedFor: on all, for tests.
+enum class Ends { kAsSuits, kLookedFor };
+}  // namespace opencl
+std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* why,
+                                             opencl::Ends ends);
+
 }  // namespace amasia::devices

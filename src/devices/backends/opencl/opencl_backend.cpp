@@ -52,13 +52,10 @@ class OpenclBackend final : public Backend {
     at(work.device).submit({&one, 1});
   }
   void submit_all(std::span<const Submission> all) override {
-    while (!all.empty()) {
-      const LocalDevice device = all.front().work.device;
-      std::size_t count = 1;
-      while (count < all.size() && all[count].work.device == device) ++count;
-      at(device).submit(all.first(count));
-      all = all.subspan(count);
-    }
+    by_device(all, [&](LocalDevice device, auto works) { at(device).submit(works); });
+  }
+  void wait_for(Completion& completion, Nanos deadline) override {
+    Watch::wait_sent(completion, deadline);
   }
 
  private:
@@ -99,7 +96,7 @@ bool computes_in_threads(const std::string& platform_name) {
   return platform_name == "Portable Computing Language";
 }
 
-std::vector<std::unique_ptr<Device>> open_devices(const Library& cl) {
+std::vector<std::unique_ptr<Device>> open_devices(const Library& cl, Ends ends) {
   std::vector<std::unique_ptr<Device>> opened;
   std::map<std::string, int> alike;  // devices of one platform and name, which are numbered
   for (const cl_platform_id platform : platforms_of(cl)) {
@@ -111,7 +108,7 @@ std::vector<std::unique_ptr<Device>> open_devices(const Library& cl) {
           fmt::format("opencl/{}/{}", platform_name, device_text(cl, device, CL_DEVICE_NAME));
       identity.resize(std::min(identity.size(), kMaxIdentity - 8));
       identity += fmt::format("/{}", alike[identity]++);
-      auto result = Device::open(cl, platform, device, std::move(identity));
+      auto result = Device::open(cl, platform, device, std::move(identity), ends);
       if (result) {
         opened.push_back(std::move(result).value());
       } else {
@@ -126,6 +123,11 @@ std::vector<std::unique_ptr<Device>> open_devices(const Library& cl) {
 }  // namespace opencl
 
 std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* why) {
+  return make_opencl_backend(cache, why, opencl::Ends::kAsSuits);
+}
+
+std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* why,
+                                             opencl::Ends ends) {
   const auto library = opencl::load_library();
   if (!library) {
     *why = library.error().message;
@@ -139,7 +141,7 @@ std::unique_ptr<Backend> make_opencl_backend(ProgramCache& cache, std::string* w
                        "not outlive that: fork before mcl_init, or exec", process);
     return nullptr;
   }
-  auto devices = opencl::open_devices(*library.value());
+  auto devices = opencl::open_devices(*library.value(), ends);
   if (devices.empty()) {
     *why = "no OpenCL driver here has a device";
     return nullptr;

@@ -26,7 +26,11 @@ DeviceClass class_of(cl_device_type type) {
 }
 
 // What a device keeps of freed memory, of which the daemon does not know.
-constexpr Bytes kMostSpare = 64 * base::kMiB;
+Bytes most_spare(const DeviceDescription& device) {
+  return device.device_class == DeviceClass::kCpu
+             ? std::min<Bytes>(device.memory / 64, 64 * base::kMiB)
+             : device.memory / 8;
+}
 
 bool has_word(const std::string& list, std::string_view word) {
   return (" " + list + " ").find(" " + std::string(word) + " ") != std::string::npos;
@@ -89,7 +93,8 @@ std::string pci_of(const Library& cl, cl_device_id device) {
 }
 
 Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform_id platform,
-                                             cl_device_id device, std::string identity) {
+                                             cl_device_id device, std::string identity,
+                                             Ends ends) {
   std::unique_ptr<Device> opened(new Device(library, platform, device));
   cl_int error = CL_SUCCESS;
   opened->context = library.CreateContext(nullptr, 1, &device, nullptr, nullptr, &error);
@@ -104,10 +109,18 @@ Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform
     }
   }
   opened->describe(std::move(identity));
+  if (ends == Ends::kAsSuits && opened->description.device_class == DeviceClass::kCpu) {
+    return opened;
+  }
+  std::vector<Line*> lines;
+  for (Queue& queue : opened->queues) lines.push_back(&queue);
+  opened->watch.emplace(std::move(lines));
+  if (auto started = opened->watch->start("amasia-opencl"); !started) return started.error();
   return opened;
 }
 
 Device::~Device() {
+  watch.reset();
   for (Queue& queue : queues) {
     if (queue.handle == nullptr) continue;
     cl.Finish(queue.handle);
@@ -140,7 +153,7 @@ void Device::describe(std::string identity) {
   d.max_allocation = device_value<cl_ulong>(cl, handle, CL_DEVICE_MAX_MEM_ALLOC_SIZE, 0);
   {
     const os::MutexLock lock(spare_mutex_);
-    spare_ = SpareMemory(std::min<Bytes>(d.memory / 64, kMostSpare));
+    spare_ = SpareMemory(most_spare(d));
   }
   // Only of CPUs: with other devices memory in use by both must be mapped and unmapped for each
   // task, which costs more than a copy of what tasks have.
@@ -214,11 +227,14 @@ ProgramKinds Device::takes() const {
 
 std::unique_ptr<Buffer> Buffer::make(Device& device, Bytes size, void* host, Outcome* outcome) {
   const bool in_place = device.may_use_in_place(host);
-  cl_int error = CL_SUCCESS;
+  // A driver that takes memory only when it is used (NVIDIA's) would not say so.
+  const bool is_too_much = size > device.description.memory;
+  cl_int error = is_too_much ? CL_MEM_OBJECT_ALLOCATION_FAILURE : CL_SUCCESS;
   const cl_mem handle =
-      in_place ? device.cl.CreateBuffer(device.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
-                                        size, host, &error)
-               : device.take_memory(size, &error);
+      is_too_much ? nullptr
+      : in_place  ? device.cl.CreateBuffer(device.context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR,
+                                           size, host, &error)
+                  : device.take_memory(size, &error);
   if (handle == nullptr) {
     *outcome = failed(Failure::kDeviceMemory,
                       fmt::format("{} has no memory for a buffer of {} bytes ({} of {}): {}",

@@ -4,28 +4,29 @@
 // Who guards what
 //   Device        its members are set before it is used, and then constant, but for
 //     clock       by clock_mutex
-//     Queue.works atomic: a hint for choosing a queue, nothing depends on it
 //     waiting_    and busy_: line_mutex_
 //     spare_      by spare_mutex_
 //   Kernel.idle   by its mutex: clSetKernelArg and the launch of one kernel object may not overlap
 //                 with those of another thread, so each launch has an object of its own
-//   Flight        one owner at a time: submit(), then the driver's call-back
-//   Kernel.per_item_  atomic: a guess, nothing but time depends on it
+//   Flight        one owner at a time: submit(), then the driver's call-back or the watch
 #pragma once
 
 #include <array>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "devices/backends/backend.hpp"
+#include "devices/backends/brief_works.hpp"
 #include "devices/backends/device_clock.hpp"
+#include "devices/backends/opencl/opencl.hpp"
 #include "devices/backends/opencl/opencl_library.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
 #include "devices/backends/spare_memory.hpp"
+#include "devices/backends/watch.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::opencl {
@@ -33,16 +34,16 @@ namespace amasia::devices::opencl {
 // Queues run their commands in order; works on different queues overlap where the device can.
 inline constexpr std::size_t kQueues = 4;
 
-struct Queue {
+struct Queue : Line {
   cl_command_queue handle = nullptr;
-  std::atomic<std::uint32_t> works{0};  // relaxed: a hint
 };
 
 class Device {
  public:
   // Takes the device into use: a context of its own and the queues.
   static Result<std::unique_ptr<Device>> open(const Library& library, cl_platform_id platform,
-                                              cl_device_id device, std::string identity);
+                                              cl_device_id device, std::string identity,
+                                              Ends ends);
   ~Device();
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
@@ -60,6 +61,8 @@ class Device {
   std::string driver;       // all that makes its binaries differ from those of another driver
   Bytes alignment = 1;      // of sub-buffers, and of host memory that is used in place
   decltype(&::clCreateProgramWithIL) create_with_il = nullptr;  // nullptr: takes no SPIR-V
+
+  std::optional<Watch> watch;  // none: the driver calls back
 
   os::Mutex clock_mutex;
   DeviceClock clock AMASIA_GUARDED_BY(clock_mutex);
@@ -137,14 +140,7 @@ class Kernel final : public LoadedKernel {
   Outcome refuses(std::size_t count) const override;
   Outcome refuses(std::span<const ArgumentShape> shapes) const override;
 
-  // How long `items` work items take, going by the last launch; negative: there was none.
-  double expected(std::uint64_t items) const {
-    return per_item_.load(std::memory_order_relaxed) * static_cast<double>(items);
-  }
-  void learn(std::uint64_t items, Nanos took) {
-    per_item_.store(static_cast<double>(took) / static_cast<double>(items),
-                    std::memory_order_relaxed);
-  }
+  KernelTime time;
 
  private:
   Device& device_;
@@ -153,7 +149,6 @@ class Kernel final : public LoadedKernel {
   std::size_t arguments_;
   mutable os::Mutex mutex_;
   mutable std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
-  std::atomic<double> per_item_{-1};  // nanoseconds
 };
 
 class Buffer final : public DeviceBuffer {

@@ -61,6 +61,21 @@ TEST_P(OpenclWorks, on_each_device) {
 INSTANTIATE_TEST_SUITE_P(Opencl, OpenclWorks, testing::ValuesIn(scenario::kBodies),
                          [](const auto& one) { return std::string(one.param.name); });
 
+// PoCL's devices call back; those of GPUs are looked at, as these are here.
+TEST(OpenclEnds, may_be_looked_for) {
+  if (opencl().backend == nullptr) GTEST_SKIP() << opencl().why;
+  std::string why;
+  const auto backend = make_opencl_backend(*opencl().cache, &why, opencl::Ends::kLookedFor);
+  ASSERT_NE(backend, nullptr) << why;
+  for (LocalDevice device = 0; device < backend->devices().size(); ++device) {
+    const Bench bench{*backend, device, opencl().language};
+    for (const auto& body : scenario::kBodies) {
+      SCOPED_TRACE(backend->devices()[device].identity + ", " + body.name);
+      body.check(bench);
+    }
+  }
+}
+
 class OpenclTest : public testing::Test {
  protected:
   void SetUp() override {

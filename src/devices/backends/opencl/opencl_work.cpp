@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From Works to commands in a queue, and from their end to the Completions.
 //
-// Works that come together, are alike and brief fly together: in one queue, with one call-back and
-// two events for all (docs/decisions/device_backends.md says what an event costs). Queues run their
-// commands in order, so the last event is the end of all.
+// Brief works fly together, with one call-back and two events for all.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,13 +12,6 @@
 namespace amasia::devices::opencl {
 namespace {
 
-// How many works may share a call-back, and how long all together are expected to take: that much
-// later than it could be the end of the first is told.
-constexpr std::size_t kTogetherMost = 16;
-constexpr double kTogetherTime = 50 * base::kMicrosecond;
-// Works that may be in one with others. A guess that is wrong delays a few ends, once.
-constexpr double kBrief = 10 * base::kMicrosecond;
-
 // A part of a buffer that a sub-buffer cannot stand for, since it begins at an address that is not
 // aligned as the device wants it: the kernel gets a copy of it, which is copied back.
 struct Aside {
@@ -29,15 +20,9 @@ struct Aside {
   cl_mem copy = nullptr;
 };
 
-// One work, between submit() and its end.
-struct Passenger {
-  Completion* completion = nullptr;
-  std::unique_ptr<Outcome> failed;  // nullptr: nothing was wrong until now
-};
-
 // One work, or several that run one kernel for as many items each and move no bytes. Deletes itself
 // when it tells of the end.
-class Flight final : public os::InBlocks {
+class Flight final : public Watched, public os::InBlocks {
  public:
   Flight(Device& device, Queue& queue, std::size_t works)
       : device_(device), queue_(queue), works_(works) {
@@ -51,7 +36,13 @@ class Flight final : public os::InBlocks {
   // Enqueues its commands; where that fails, the rest of them is not.
   void board(const Submission& one);
   // Hands the works to the device. The flight may be over when this returns.
-  static void depart(std::unique_ptr<Flight> flight);
+  static void depart(std::unique_ptr<Flight> flight, bool caller_waits);
+
+  bool has_ended() noexcept override;
+  void land() noexcept override { arrive(status_); }
+  bool will_tell(const Completion& completion) const noexcept override {
+    return devices::will_tell(passengers_, completion);
+  }
 
  private:
   // Each enqueues; false: the work failed and nothing more is to be enqueued.
@@ -90,6 +81,7 @@ class Flight final : public os::InBlocks {
   cl_event latest_ = nullptr;  // of the command that is being enqueued
   bool has_later_ = false;     // commands without an event were enqueued after `last_`
   bool copies_back_ = false;
+  cl_int status_ = CL_QUEUED;  // of the last command, as it was looked at
 };
 
 Flight::~Flight() {
@@ -253,7 +245,7 @@ bool Flight::launch(const Work& work) {
   bool launched = set_arguments(kernel, work);
   if (launched) {
     std::size_t global[3], local[3], offset[3];
-    items_ = work.global[0] * work.global[1] * work.global[2];
+    items_ = items_of(work);
     for (int i = 0; i < 3; ++i) {
       global[i] = work.global[i];
       local[i] = work.local[i];
@@ -290,7 +282,7 @@ bool Flight::copy_aside_back() {
 }
 
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
-void Flight::depart(std::unique_ptr<Flight> flight) {
+void Flight::depart(std::unique_ptr<Flight> flight, bool caller_waits) {
   Flight& self = *flight;
   const Library& cl = self.cl_;
   if (self.has_later_) {  // the last work failed before it had a command
@@ -306,15 +298,15 @@ void Flight::depart(std::unique_ptr<Flight> flight) {
     return;
   }
   const cl_int flushed = cl.Flush(self.queue_.handle);
+  if (flushed == CL_SUCCESS && self.device_.watch) {
+    self.device_.watch->send(self.queue_, *flight.release(), caller_waits);
+    return;
+  }
   // A driver that runs commands in the thread that flushes them has ended already, and a call-back
   // would only cost.
-  cl_int status = flushed;
-  if (flushed == CL_SUCCESS) {
-    status = CL_QUEUED;
-    cl.GetEventInfo(self.last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status, &status, nullptr);
-  }
-  if (status <= CL_COMPLETE) {
-    flight.release()->arrive(status);
+  self.status_ = flushed;
+  if (flushed != CL_SUCCESS || self.has_ended()) {
+    flight.release()->land();
     return;
   }
   Flight* const in_the_air = flight.release();
@@ -326,6 +318,14 @@ void Flight::depart(std::unique_ptr<Flight> flight) {
     in_the_air->arrive(CL_COMPLETE);
   }
   cl.ReleaseEvent(last);
+}
+
+bool Flight::has_ended() noexcept {
+  status_ = CL_QUEUED;
+  const cl_int error = cl_.GetEventInfo(last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status_,
+                                        &status_, nullptr);
+  if (error != CL_SUCCESS) status_ = error;
+  return status_ <= CL_COMPLETE;
 }
 
 void CL_CALLBACK Flight::on_end(cl_event, cl_int status, void* flight) {
@@ -345,14 +345,10 @@ Nanos Flight::time_of(cl_event event, cl_profiling_info what) const {
 // its context, and PoCL lets nothing in the queue run after it.
 void Flight::note_end(cl_int status) {
   if (status >= 0) return;
-  for (Passenger& one : passengers_) {
-    if (one.failed != nullptr) continue;
-    one.failed = std::make_unique<Outcome>(
-        failed(Failure::kDevice,
-               fmt::format("{}{} failed on {}: {}", kernel_ != nullptr ? "the kernel " : "a copy",
-                           kernel_ != nullptr ? "'" + kernel_->name() + "'" : "",
-                           device_.description.name, name_of_error(status))));
-  }
+  fail_all(passengers_, fmt::format("{} failed on {}: {}",
+                                    kernel_ != nullptr ? "the kernel '" + kernel_->name() + "'"
+                                                       : std::string("a copy"),
+                                    device_.description.name, name_of_error(status)));
 }
 
 Outcome Flight::measure(Nanos* interval) {
@@ -364,7 +360,7 @@ Outcome Flight::measure(Nanos* interval) {
       last_ == run_ ? first.run_ended : time_of(last_, CL_PROFILING_COMMAND_END);
   if (copies_back_) first.copy_ended = ended;
   if (first.run_ended > first.run_began && first.run_began != 0) {
-    kernel_->learn(items_, first.run_ended - first.run_began);
+    kernel_->time.learn(items_, first.run_ended - first.run_began);
   }
   // Not known where the first one failed: then none of their times is.
   const auto others = static_cast<Nanos>(passengers_.size() - 1);
@@ -380,32 +376,16 @@ Outcome Flight::measure(Nanos* interval) {
   return first;
 }
 
-// `status` of the last command. Of works that fly together the first one's kernel was measured;
-// those of the others are taken to last as long, and to end at equal intervals.
+// `status` of the last command.
 void Flight::arrive(cl_int status) {
   note_end(status);
   Nanos interval = 0;
-  Outcome next = measure(&interval);
-  queue_.works.fetch_sub(static_cast<std::uint32_t>(works_),
-                         std::memory_order_relaxed);
-  os::BlockVector<Passenger> all = std::move(passengers_);
+  Outcome first = measure(&interval);
+  queue_.works.fetch_sub(static_cast<std::uint32_t>(works_), std::memory_order_relaxed);
+  os::BlockVector<Passenger> told = std::move(passengers_);
   // Nothing of the device may be touched once the client knows: it may end the back end.
   delete this;
-  const Nanos took = std::min(next.run_ended - next.run_began, interval);
-  for (Passenger& one : all) {
-    Outcome outcome = next;
-    if (one.failed != nullptr) {
-      outcome.failure = one.failed->failure;
-      outcome.message = std::move(one.failed->message);
-    }
-    next.run_ended += interval;
-    next.run_began = next.run_ended - took;
-    if (&one == &all.back()) {
-      one.completion->finished(std::move(outcome));
-    } else {
-      one.completion->finished_with_others(std::move(outcome));
-    }
-  }
+  tell_ends(told, std::move(first), interval);
 }
 
 }  // namespace
@@ -493,40 +473,20 @@ void Device::work_off_line() {
 
 namespace {
 
-// Whether it may fly with others: negative if not, else how long it is expected to take.
+// As count_together() asks for it.
 double brief_time(const Work& work) {
   if (work.kernel == nullptr || moves_bytes(work.to_device) || moves_bytes(work.to_host)) return -1;
-  const double time = static_cast<const Kernel&>(*work.kernel)
-                          .expected(work.global[0] * work.global[1] * work.global[2]);
-  return time <= kBrief ? time : -1;
-}
-
-bool are_alike(const Work& one, const Work& other) {
-  return one.kernel == other.kernel && std::ranges::equal(one.global, other.global);
-}
-
-// How many of them, from the first on, fly together.
-std::size_t count_together(std::span<const Submission> all) {
-  const double each = brief_time(all.front().work);
-  if (each < 0) return 1;
-  std::size_t most = std::min(all.size(), kTogetherMost);
-  if (each > 0) most = std::min(most, 1 + static_cast<std::size_t>(kTogetherTime / each));
-  std::size_t count = 1;
-  while (count < most && are_alike(all.front().work, all[count].work) &&
-         brief_time(all[count].work) >= 0) {
-    ++count;
-  }
-  return count;
+  return static_cast<const Kernel&>(*work.kernel).time.expected(items_of(work));
 }
 
 }  // namespace
 
 void fly(Device& device, std::span<const Submission> all) {
   while (!all.empty()) {
-    const std::size_t count = count_together(all);
+    const std::size_t count = count_together(all, &brief_time);
     auto flight = std::make_unique<Flight>(device, device.least_busy_queue(), count);
     for (const Submission& one : all.first(count)) flight->board(one);
-    Flight::depart(std::move(flight));
+    Flight::depart(std::move(flight), all[count - 1].work.caller_waits);
     all = all.subspan(count);
   }
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/backends/watch.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace amasia::devices {
+namespace {
+
+// What this thread has sent last, and is about to wait for.
+struct Awaited {
+  Watch* watch = nullptr;
+  Line* line = nullptr;
+};
+thread_local Awaited awaited;
+
+}  // namespace
+
+Status Watch::start(const char* thread_name) {
+  name_ = thread_name;
+  auto thread = os::Thread::start(&Watch::serve, this);
+  if (!thread) return thread.error();
+  thread_ = std::move(thread).value();
+  return base::ok();
+}
+
+Watch::~Watch() {
+  ending_.store(true, std::memory_order_seq_cst);
+  call_thread();
+  thread_.join();
+  while (inside_.load(std::memory_order_seq_cst) != 0) os::yield_core();
+}
+
+void Watch::send(Line& line, Watched& watched, bool caller_waits) {
+  {
+    const os::MutexLock lock(line.mutex);
+    line.watched.push_back(&watched);
+  }
+  if (caller_waits) {
+    awaited = {this, &line};
+  } else {
+    call_thread();
+  }
+}
+
+void Watch::call_thread() {
+  sends_.fetch_add(1, std::memory_order_seq_cst);
+  if (sleeps_.load(std::memory_order_seq_cst) && sleeps_.exchange(false)) {
+    os::futex_wake(sends_, 1);
+  }
+}
+
+// Takes what has ended off the line and lands it, what is wanted last: the lines may be gone after
+// that. Not for ever, where as much comes as ends.
+Watch::Seen Watch::look(Line& line, const Completion* wanted) {
+  constexpr int kAtATime = 16;
+  Seen seen;
+  Watched* its = nullptr;
+  for (int i = 0; i < kAtATime; ++i) {
+    Watched* ended = nullptr;
+    {
+      const os::MutexLock lock(line.mutex);
+      if (!line.watched.empty() && line.watched.front()->has_ended()) {
+        ended = line.watched.front();
+        line.watched.pop_front();
+      }
+      seen.left = !line.watched.empty();
+      seen.it = wanted != nullptr && std::none_of(line.watched.begin(), line.watched.end(),
+                                                  [&](const Watched* one) {
+                                                    return one->will_tell(*wanted);
+                                                  });
+    }
+    if (ended == nullptr) break;
+    seen.some = true;
+    if (wanted != nullptr && ended->will_tell(*wanted)) {
+      its = ended;
+    } else {
+      ended->land();
+    }
+  }
+  if (seen.it) inside_.fetch_sub(1, std::memory_order_seq_cst);
+  if (its != nullptr) its->land();
+  return seen;
+}
+
+void Watch::wait_sent(const Completion& completion, Nanos deadline) {
+  const Awaited sent = std::exchange(awaited, {});
+  if (sent.watch != nullptr) sent.watch->wait_for(*sent.line, completion, deadline);
+}
+
+void Watch::wait_for(Line& line, const Completion& completion, Nanos deadline) {
+  inside_.fetch_add(1, std::memory_order_seq_cst);  // partner: look(), or the end below
+  const Nanos began = os::monotonic_now();
+  while (!look(line, &completion).it) {
+    const Nanos now = os::monotonic_now();
+    if (pause_before_look(now - began) != 0 || now >= deadline) {
+      call_thread();
+      inside_.fetch_sub(1, std::memory_order_seq_cst);
+      return;
+    }
+    os::yield_core();
+  }
+}
+
+void Watch::serve(void* watch) {
+  Watch& self = *static_cast<Watch*>(watch);
+  os::set_thread_name(self.name_);
+  os::use_precise_timers();
+  self.look_until_end();
+}
+
+void Watch::look_until_end() {
+  std::uint32_t known = sends_.load(std::memory_order_seq_cst);
+  for (Nanos changed = os::monotonic_now();;) {
+    const bool ends = ending_.load(std::memory_order_seq_cst);
+    const std::uint32_t sends = sends_.load(std::memory_order_seq_cst);
+    bool some = sends != known, left = false;
+    known = sends;
+    for (Line* const line : lines_) {
+      const Seen seen = look(*line, nullptr);
+      some |= seen.some;
+      left |= seen.left;
+    }
+    if (ends && !left) return;
+    const Nanos now = os::monotonic_now();
+    if (some) changed = now;
+    const Nanos pause = pause_before_look(now - changed);
+    if (pause == 0) {
+      os::yield_core();
+      continue;
+    }
+    sleeps_.store(true, std::memory_order_seq_cst);
+    os::futex_wait(sends_, sends, left ? pause : Nanos{-1});
+    sleeps_.store(false, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace amasia::devices

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// Finds out that works have ended by looking, for drivers that tell of it late: those of GPUs call
+// back 20 to 250 us after the end (docs/decisions/device_backends.md).
+//
+// Works stand in lines, where they end in order (a stream, a queue), so that only the first of each
+// is looked at. A thread of the watch looks while there are any, and sleeps otherwise; a thread
+// that waits for one work looks itself.
+//
+// Who guards what
+//   a line           its mutex
+//   sends_, sleeps_  the thread sleeps on sends_, which each send counts up before it looks whether
+//                    the thread sleeps; it says so before it sleeps
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <deque>
+#include <span>
+#include <vector>
+
+#include "devices/backends/backend.hpp"
+#include "os/os.hpp"
+
+namespace amasia::devices {
+
+// How long to wait before the next look, when something was sent or ended so long ago: not at all
+// at first, as most works are brief or come in rows, then by a sixteenth of it. So an end is
+// noticed late by a sixteenth of its work's time at most, and long works cost next to no CPU time.
+constexpr Nanos pause_before_look(Nanos since) {
+  constexpr Nanos kWithoutPause = 100 * base::kMicrosecond;
+  return since < kWithoutPause ? 0 : std::min<Nanos>(since / 16, base::kMillisecond);
+}
+
+class Watched {
+ public:
+  // Whether it is over; a failure is an end, too. Quick; not by two threads at once.
+  virtual bool has_ended() noexcept = 0;
+  // Once, after that, when it stands in no line any more. It may be gone afterwards.
+  virtual void land() noexcept = 0;
+  // Whether that completion will be told of its end by land().
+  virtual bool will_tell(const Completion& completion) const noexcept = 0;
+
+ protected:
+  ~Watched() = default;
+};
+
+struct Line {
+  std::atomic<std::uint32_t> works{0};  // relaxed: a hint for choosing one
+  os::Mutex mutex;
+  std::deque<Watched*> watched AMASIA_GUARDED_BY(mutex);
+};
+
+class Watch {
+ public:
+  // `lines` live as long as this.
+  explicit Watch(std::vector<Line*> lines) : lines_(std::move(lines)) {}
+  // Returns when nothing stands in a line any more.
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+  Status start(const char* thread_name);  // a literal; before anything else
+
+  // It has begun, and ends after what stands in the line. Any thread. `caller_waits`: wait_sent()
+  // follows, on the same thread and without delay, until which nobody needs to look.
+  void send(Line& line, Watched& watched, bool caller_waits);
+  // As Backend::wait_for: looks itself for some 100 us, where this thread has sent the work last.
+  static void wait_sent(const Completion& completion, Nanos deadline);
+
+ private:
+  static void serve(void* watch);
+  void look_until_end();
+  void wait_for(Line& line, const Completion& completion, Nanos deadline);
+  void call_thread();
+  struct Seen {
+    bool some = false;  // has landed
+    bool left = false;  // stands there still
+    bool it = false;    // what was wanted has landed, or is not there
+  };
+  Seen look(Line& line, const Completion* wanted);
+
+  const std::vector<Line*> lines_;
+  const char* name_ = "";
+  std::atomic<std::uint32_t> sends_{0};
+  std::atomic<bool> sleeps_{false}, ending_{false};
+  std::atomic<std::uint32_t> inside_{0};  // calls of wait_for that may use a line still
+  os::Thread thread_;
+};
+
+}  // namespace amasia::devices

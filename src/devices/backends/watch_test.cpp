@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "devices/backends/watch.hpp"
+
+#include <gtest/gtest.h>
+
+#include <list>
+#include <random>
+#include <thread>
+
+namespace amasia::devices {
+namespace {
+
+static_assert(pause_before_look(0) == 0 && pause_before_look(90 * base::kMicrosecond) == 0);
+static_assert(pause_before_look(1600 * base::kMicrosecond) == 100 * base::kMicrosecond);
+static_assert(pause_before_look(base::kSecond) == base::kMillisecond, "however long it takes");
+
+struct Told final : Completion {
+  void finished(Outcome&&) noexcept override { times.fetch_add(1); }
+  std::atomic<int> times{0};
+};
+
+// Ends when it is told to, or at a time.
+struct Work final : Watched {
+  bool has_ended() noexcept override {
+    EXPECT_EQ(looking.fetch_add(1), 0) << "two look at once";
+    const bool over = may_end.load() && os::monotonic_now() >= ends_at;
+    looking.fetch_sub(1);
+    return over;
+  }
+  void land() noexcept override {
+    landed_by = os::current_thread_id();
+    completion.finished({});
+  }
+  bool will_tell(const Completion& one) const noexcept override { return &one == &completion; }
+
+  std::atomic<bool> may_end{true};
+  Nanos ends_at = 0;
+  std::atomic<int> looking{0};
+  int landed_by = 0;
+  Told completion;
+};
+
+void await(const Work& work) {
+  while (work.completion.times.load() == 0) std::this_thread::yield();
+}
+
+TEST(Watch, LandsWhatHasEndedInTheOrderOfItsLine) {
+  Line line, other;
+  Work first, second, beside;
+  first.may_end = false;
+  {
+    Watch watch({&line, &other});
+    ASSERT_TRUE(watch.start("test-watch").ok());
+    watch.send(line, first, false);
+    watch.send(line, second, false);
+    watch.send(other, beside, false);
+    await(beside);
+    EXPECT_EQ(second.completion.times, 0) << "it stands after one that has not ended";
+    first.may_end = true;
+  }
+  EXPECT_EQ(first.completion.times, 1);
+  EXPECT_EQ(second.completion.times, 1) << "the watch ends when nothing stands there any more";
+}
+
+TEST(Watch, WakesForWhatComesWhenItSleeps) {
+  Line line;
+  Watch watch({&line});
+  ASSERT_TRUE(watch.start("test-watch").ok());
+  for (int round = 0; round < 20; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(round % 4));
+    Work work;
+    watch.send(line, work, false);
+    await(work);
+  }
+}
+
+TEST(Watch, AThreadThatWaitsLooksItself) {
+  Line line;
+  Watch watch({&line});
+  ASSERT_TRUE(watch.start("test-watch").ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the watch's thread sleeps
+  Work before, work;
+  before.ends_at = os::monotonic_now() + 20 * base::kMicrosecond;
+  watch.send(line, before, true);  // as one that was to be waited for, and was not
+  watch.send(line, work, true);
+  Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
+  await(work);  // nothing to wait for, but where this thread was put off for long
+  EXPECT_EQ(before.completion.times, 1);
+  if (work.landed_by == os::current_thread_id()) {
+    EXPECT_EQ(before.landed_by, work.landed_by);
+  }
+}
+
+// Whoever has waited for long enough, or has waited already, leaves it to the thread.
+TEST(Watch, WhatIsNotWaitedForAnyMoreIsLookedAt) {
+  Line line;
+  Watch watch({&line});
+  ASSERT_TRUE(watch.start("test-watch").ok());
+  Work work;
+  work.may_end = false;
+  watch.send(line, work, true);
+  Watch::wait_sent(work.completion, os::monotonic_now() + 5 * base::kMicrosecond);
+  EXPECT_EQ(work.completion.times, 0);
+  Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);  // returns at once
+  work.may_end = true;
+  await(work);
+  EXPECT_NE(work.landed_by, os::current_thread_id());
+}
+
+// Threads that send, and some that wait, each work told of once.
+TEST(Watch, ManyThreadsAtOnce) {
+  constexpr int kThreads = 4, kWorks = 2000;
+  std::vector<std::list<Work>> all(kThreads);
+  {
+    Line lines[3];
+    Watch watch({&lines[0], &lines[1], &lines[2]});
+    ASSERT_TRUE(watch.start("test-watch").ok());
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        std::mt19937 random(static_cast<unsigned>(t));
+        for (int i = 0; i < kWorks; ++i) {
+          Work& work = all[static_cast<std::size_t>(t)].emplace_back();
+          work.ends_at = os::monotonic_now() + random() % 20'000;
+          const bool waits = random() % 2 == 0;
+          watch.send(lines[random() % 3], work, waits);
+          if (waits) {
+            Watch::wait_sent(work.completion, os::monotonic_now() + random() % 100'000);
+          }
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (const auto& works : all) {
+    for (const Work& work : works) EXPECT_EQ(work.completion.times, 1);
+  }
+}
+
+}  // namespace
+}  // namespace amasia::devices
