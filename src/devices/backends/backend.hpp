@@ -136,6 +136,8 @@ struct Work {
   std::span<const KernelArgument> arguments;
   std::span<const Copy> to_device;
   std::span<const Copy> to_host;
+  // The outcome's times are wanted of this very work; else what is known of its kernel will do.
+  bool wants_times = true;
   // The caller calls wait_for() as soon as submit() has returned: the back end need not see to it
   // that somebody else notices the end before that call is over.
   bool caller_waits = false;

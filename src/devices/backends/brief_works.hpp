@@ -4,36 +4,15 @@
 // what those cost). Queues run their commands in order, so the last command is the end of all.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <span>
 #include <string>
 
 #include "devices/backends/backend.hpp"
+#include "devices/backends/work_times.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices {
-
-// How long a kernel takes for each of its work items, by its last launch. Any thread: a guess,
-// nothing but time depends on it.
-class KernelTime {
- public:
-  // Nanoseconds; negative: there was no launch.
-  double expected(std::uint64_t items) const {
-    return per_item_.load(std::memory_order_relaxed) * static_cast<double>(items);
-  }
-  void learn(std::uint64_t items, Nanos took) {
-    per_item_.store(static_cast<double>(took) / static_cast<double>(items),
-                    std::memory_order_relaxed);
-  }
-
- private:
-  std::atomic<double> per_item_{-1};
-};
-
-inline std::uint64_t items_of(const Work& work) {
-  return work.global[0] * work.global[1] * work.global[2];
-}
 
 // Calls `submit(device, works)` with works that follow each other and are of one device.
 template <typename Submit>

@@ -14,6 +14,8 @@ struct Awaited {
 };
 thread_local Awaited awaited;
 
+constexpr Nanos kKeepsCore = 15 * base::kMicrosecond;
+
 }  // namespace
 
 Status Watch::start(const char* thread_name) {
@@ -98,7 +100,12 @@ void Watch::wait_for(Line& line, const Completion& completion, Nanos deadline) {
       inside_.fetch_sub(1, std::memory_order_seq_cst);
       return;
     }
-    os::yield_core();
+    // Who waits for long lets others have the core.
+    if (now - began < kKeepsCore) {
+      os::pause_core();
+    } else {
+      os::yield_core();
+    }
   }
 }
 
@@ -126,7 +133,8 @@ void Watch::look_until_end() {
     if (some) changed = now;
     const Nanos pause = pause_before_look(now - changed);
     if (pause == 0) {
-      os::yield_core();
+      do os::yield_core();
+      while (os::monotonic_now() - now < kBetweenLooks);
       continue;
     }
     sleeps_.store(true, std::memory_order_seq_cst);

@@ -31,6 +31,9 @@ constexpr Nanos pause_before_look(Nanos since) {
   return since < kWithoutPause ? 0 : std::min<Nanos>(since / 16, base::kMillisecond);
 }
 
+// Between two looks in any case: drivers have locks, which who submits needs too.
+inline constexpr Nanos kBetweenLooks = 4 * base::kMicrosecond;
+
 class Watched {
  public:
   // Whether it is over; a failure is an end, too. Quick; not by two threads at once.

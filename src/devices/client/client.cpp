@@ -111,6 +111,7 @@ Status Client::begin(Backends backends) {
 void Client::adopt(std::unique_ptr<Link> link) {
   link_ = std::move(link);
   ++link_number_;
+  wants_times_.store(link_->welcome().traces != 0, std::memory_order_relaxed);
   draining_ = false;
   link_wanted_ = false;
   outstanding_ = granted_ = 0;

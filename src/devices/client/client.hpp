@@ -257,6 +257,7 @@ class Client {
   os::Mutex lock_;
   std::shared_ptr<Link> link_ AMASIA_GUARDED_BY(lock_);
   std::uint64_t link_number_ AMASIA_GUARDED_BY(lock_) = 0;
+  std::atomic<bool> wants_times_{false};  // of each task: the daemon traces; relaxed
   bool draining_ AMASIA_GUARDED_BY(lock_) = false;
   bool link_wanted_ AMASIA_GUARDED_BY(lock_) = false;
   std::string link_error_ AMASIA_GUARDED_BY(lock_);

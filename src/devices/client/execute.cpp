@@ -214,6 +214,7 @@ bool Client::prepare(const std::shared_ptr<Task>& task, Work* work, Fault* why) 
   if (!is_placed) *why = place_arguments(*task);
   if (*why) return false;
   work->device = places_[device].local;
+  work->wants_times = wants_times_.load(std::memory_order_relaxed);
   while (work->dimensions < 3 &&
          std::any_of(task->global + work->dimensions, task->global + 3,
                      [](std::uint64_t size) { return size > 1; })) {

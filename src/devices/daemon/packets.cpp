@@ -209,6 +209,7 @@ bool Server::welcome(Connection& connection) {
   packet.client = connection.client.value;
   packet.daemon_process = ::getpid();
   packet.run_most = state_.policy().run_most();
+  packet.traces = sink_ != nullptr ? 1 : 0;
   set_text(packet.policy, state_.policy().name());
   const int handed[] = {connection.memory.get(), connection.doorbell.descriptor(),
                         connection.wakes_client.waiting_end()};

@@ -14,7 +14,7 @@ namespace amasia::devices {
 
 // Both are in the first packet each way; another version is refused, with a sentence.
 inline constexpr std::uint64_t kProtocolMagic = 0x3144'4149'5341'4d41;  // "AMASIAD1"
-inline constexpr std::uint32_t kProtocolVersion = 4;
+inline constexpr std::uint32_t kProtocolVersion = 5;
 
 enum class PacketKind : std::uint32_t {
   kHello = 1,       // client: who it is; then one kDevice for each of its devices
@@ -73,6 +73,8 @@ struct WelcomePacket {
   std::uint32_t client = 0;  // ClientId
   std::int32_t daemon_process = 0;
   std::uint32_t run_most = 1;  // tasks that may be put as one run
+  std::uint32_t traces = 0;    // 1: each task's times are wanted
+  std::uint32_t unused = 0;
   char policy[64] = {};
 };
 struct RefusedPacket {

@@ -3,6 +3,7 @@
 #include "devices/backends/cuda/cuda_device.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 
@@ -10,6 +11,16 @@
 #include "devices/backends/same_device.hpp"
 
 namespace amasia::devices::cuda {
+namespace {
+
+// Of pinned memory: some tasks of 4 MiB each, but no large part of the host's.
+Bytes most_pinned() {
+  const Bytes host = static_cast<Bytes>(::sysconf(_SC_PHYS_PAGES)) *
+                     static_cast<Bytes>(::sysconf(_SC_PAGESIZE));
+  return std::min<Bytes>(256 * base::kMiB, host / 64);
+}
+
+}  // namespace
 
 InContext::InContext(const Device& device) : cuda_(device.cuda) {
   cuda_.CtxPushCurrent(device.context);
@@ -43,6 +54,7 @@ Result<std::unique_ptr<Device>> Device::open(const Driver& cuda, int ordinal) {
     const os::MutexLock lock(device->mutex_);
     device->spare_ = SpareMemory(device->description.memory / 8);
   }
+  device->pinned_.emplace(cuda, most_pinned());
   std::vector<Line*> lines;
   for (Stream& stream : device->streams_) lines.push_back(&stream);
   device->watch_.emplace(std::move(lines));
@@ -62,7 +74,7 @@ Device::~Device() {
     }
     const os::MutexLock lock(mutex_);
     for (const CUdeviceptr address : spare_.take_all()) cuda.MemFree(address);
-    for (const Pinned& pinned : pinned_) cuda.MemFreeHost(pinned.bytes);
+    pinned_.reset();
     flights_.clear();
   }
   cuda.PrimaryCtxRelease(handle);

@@ -7,7 +7,8 @@
 // to it even until the kernel has ended. The memory copy is one that the driver would make too.
 //
 // Who guards what
-//   spare memory, pinned blocks, idle flights     mutex
+//   spare memory, idle flights                    mutex
+//   pinned memory                                 its own
 //   a flight                                      one owner at a time: submit(), then the watch
 #pragma once
 
@@ -22,6 +23,7 @@
 #include "devices/backends/brief_works.hpp"
 #include "devices/backends/cuda/cuda_driver.hpp"
 #include "devices/backends/cuda/cuda_launch.hpp"
+#include "devices/backends/cuda/cuda_pinned.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
 #include "devices/backends/spare_memory.hpp"
@@ -97,11 +99,6 @@ struct Stream : Line {
   Nanos last_end = 0;  // of what stood in it, as it was noticed; has_ended()'s
 };
 
-struct Pinned {
-  char* bytes = nullptr;
-  Bytes size = 0;
-};
-
 // One work, or brief ones that fly together, from submit() to its end. Kept for further ones: to
 // make its events costs a microsecond.
 class Flight final : public Watched {
@@ -128,10 +125,10 @@ class Flight final : public Watched {
   }
 
  private:
-  // Events record times, and cost as much as a third of a launch: each work that flies alone has
-  // one before and after its kernel and after its copies to the host, of others only the first and
-  // the last.
-  enum Mark { kRunBegan, kRunEnded, kEnded, kMarks };
+  // Events. Those that record times cost as much as a third of a launch: a work that flies alone
+  // and is measured has one before and after its kernel and after its copies to the host, of others
+  // only the first and the last. Where none of them is at the end kOver is.
+  enum Mark { kRunBegan, kRunEnded, kEnded, kOver, kMarks };
 
   // false: it has failed, and nothing more is to be enqueued.
   bool copy_in(std::span<const Copy> copies);
@@ -140,6 +137,7 @@ class Flight final : public Watched {
   bool note(CUresult error, const char* what);
   bool fail(Outcome&& outcome);
   bool mark(Mark which);
+  bool mark_end();
   Outcome measure(Nanos* interval);
   void give_back();
 
@@ -153,9 +151,9 @@ class Flight final : public Watched {
   Kernel* kernel_ = nullptr;
   std::uint64_t items_ = 1;
   std::array<bool, kMarks> marked_{};
-  Mark last_ = kEnded;      // the event at the end
+  Mark last_ = kOver;       // the event at the end
   bool has_later_ = false;  // commands were enqueued after that
-  bool copied_in_ = false, copied_out_ = false;
+  bool is_measured_ = false;
   std::vector<Pinned> pinned_;
   struct Landing {
     void* host;
@@ -163,7 +161,7 @@ class Flight final : public Watched {
     Bytes size;
   };
   std::vector<Landing> landings_;  // what goes from pinned to the user's memory at the end
-  Nanos sent_at_ = 0, ended_at_ = 0, before_ended_at_ = 0;
+  SeenTimes seen_;
   CUresult end_ = kNotReady;
 };
 
@@ -202,13 +200,12 @@ class Device {
   void describe();
   Flight& take_flight();
   void send(Flight& flight, bool caller_waits);
-  Pinned take_pinned(Bytes size);
   Stream& stream_at(int number);
 
   std::array<Stream, kStreams> streams_;
   os::Mutex mutex_;
   SpareMemory spare_ AMASIA_GUARDED_BY(mutex_){0};
-  std::vector<Pinned> pinned_ AMASIA_GUARDED_BY(mutex_);
+  std::optional<PinnedMemory> pinned_;
   std::vector<std::unique_ptr<Flight>> flights_ AMASIA_GUARDED_BY(mutex_);  // all
   std::vector<Flight*> idle_ AMASIA_GUARDED_BY(mutex_);
   std::optional<Watch> watch_;  // ends before all that it looks at

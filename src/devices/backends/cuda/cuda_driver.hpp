@@ -37,7 +37,7 @@ inline constexpr int kMaxThreadsPerBlock = 1, kMaxBlockDimX = 2, kMultiprocessor
 inline constexpr int kFunctionMaxThreadsPerBlock = 0;       // CUfunction_attribute
 inline constexpr unsigned kContextBlockingSync = 0x4;       // CUctx_flags
 inline constexpr unsigned kStreamNonBlocking = 0x1;         // CUstream_flags
-inline constexpr unsigned kEventDefault = 0x0;              // CUevent_flags
+inline constexpr unsigned kEventDefault = 0x0, kEventDisableTiming = 0x2;  // CUevent_flags
 
 // F(member, name of the symbol, result, parameters). Names with a version are those that programs
 // built with any toolkit since CUDA 4 get.

@@ -59,6 +59,7 @@ TEST(CudaDeclarations, constants_are_those_of_the_headers) {
   EXPECT_EQ(kContextBlockingSync, unsigned{theirs::CU_CTX_SCHED_BLOCKING_SYNC});
   EXPECT_EQ(kStreamNonBlocking, unsigned{theirs::CU_STREAM_NON_BLOCKING});
   EXPECT_EQ(kEventDefault, unsigned{theirs::CU_EVENT_DEFAULT});
+  EXPECT_EQ(kEventDisableTiming, unsigned{theirs::CU_EVENT_DISABLE_TIMING});
 }
 
 #endif

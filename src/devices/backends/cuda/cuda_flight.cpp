@@ -11,9 +11,6 @@
 namespace amasia::devices::cuda {
 namespace {
 
-// Pinned memory that is kept for further works. Above that the driver gets it back at once.
-constexpr std::size_t kMostPinnedBlocks = 64;
-
 bool moves_bytes(std::span<const Copy> copies) {
   return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) { return copy.size != 0; });
 }
@@ -51,7 +48,9 @@ bool pack(const Kernel& kernel, std::span<const KernelArgument> arguments, Param
 }  // namespace
 
 Flight::Flight(Device& device) : device_(device), cuda_(device.cuda) {
-  for (CUevent& event : marks_) cuda_.EventCreate(&event, kEventDefault);
+  for (int mark = 0; mark < kMarks; ++mark) {
+    cuda_.EventCreate(&marks_[mark], mark == kOver ? kEventDisableTiming : kEventDefault);
+  }
 }
 
 Flight::~Flight() {
@@ -62,7 +61,7 @@ void Flight::take_off(Stream& stream, std::size_t works) {
   stream_ = &stream;
   works_ = works;
   passengers_.reserve(works);
-  sent_at_ = os::monotonic_now();
+  seen_.sent = os::monotonic_now();
   stream.works.fetch_add(static_cast<std::uint32_t>(works), std::memory_order_relaxed);
 }
 
@@ -88,7 +87,14 @@ bool Flight::mark(Mark which) {
 
 void Flight::board(const Submission& one) {
   passengers_.push_back({one.completion, nullptr});
-  static_cast<void>(copy_in(one.work.to_device) && launch(one.work) && copy_out(one.work.to_host));
+  static_cast<void>(copy_in(one.work.to_device) && launch(one.work) && copy_out(one.work.to_host) &&
+                    mark_end());
+}
+
+// The last work's end has a time, if the first one's has.
+bool Flight::mark_end() {
+  const bool has_time = is_measured_ && passengers_.size() == works_;
+  return !has_time || !has_later_ || mark(kEnded);
 }
 
 void Flight::board(Completion& completion, CUdeviceptr to, const Device& from_device,
@@ -105,7 +111,8 @@ void Flight::board(Completion& completion, CUdeviceptr to, const Device& from_de
 bool Flight::copy_in(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     if (copy.size == 0) continue;
-    const Pinned pinned = device_.take_pinned(copy.size);
+    // Where there is no more of it the user's own memory is used.
+    const Pinned pinned = device_.pinned_->take(copy.size);
     const void* from = copy.host;
     if (pinned.bytes != nullptr) {
       pinned_.push_back(pinned);
@@ -116,7 +123,7 @@ bool Flight::copy_in(std::span<const Copy> copies) {
               "cannot copy to the device")) {
       return false;
     }
-    copied_in_ = has_later_ = true;
+    seen_.copied_in = has_later_ = true;
   }
   return true;
 }
@@ -124,7 +131,7 @@ bool Flight::copy_in(std::span<const Copy> copies) {
 bool Flight::copy_out(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
     if (copy.size == 0) continue;
-    const Pinned pinned = device_.take_pinned(copy.size);
+    const Pinned pinned = device_.pinned_->take(copy.size);
     void* to = copy.host;
     if (pinned.bytes != nullptr) {
       pinned_.push_back(pinned);
@@ -136,7 +143,7 @@ bool Flight::copy_out(std::span<const Copy> copies) {
               "cannot copy from the device")) {
       return false;
     }
-    copied_out_ = has_later_ = true;
+    seen_.copied_out = has_later_ = true;
   }
   return true;
 }
@@ -154,8 +161,11 @@ bool Flight::launch(const Work& work) {
   Parameters parameters;
   Outcome wrong;
   if (!pack(kernel, work.arguments, &parameters, &wrong)) return fail(std::move(wrong));
-  const bool is_first = passengers_.size() == 1, is_last = passengers_.size() == works_;
-  if (is_first && !mark(kRunBegan)) return false;
+  const bool is_first = passengers_.size() == 1;
+  if (is_first) {
+    is_measured_ = kernel.time.is_due() || work.wants_times || works_ > 1;
+    if (is_measured_ && !mark(kRunBegan)) return false;
+  }
   const Shape& s = shape.value();
   const CUresult error = cuda_.LaunchKernel(
       kernel.function, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2],
@@ -167,13 +177,13 @@ bool Flight::launch(const Work& work) {
                        fmt::format("the kernel '{}' cannot be launched: {}", kernel.name,
                                    cuda_.text_of(error))));
   }
-  has_later_ = true;
-  return is_first ? mark(kRunEnded) : !is_last || mark(kEnded);
+  has_later_ = seen_.has_kernel = true;
+  return !is_first || !is_measured_ || mark(kRunEnded);
 }
 
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
 void Flight::close() {
-  if (has_later_ && !mark(kEnded)) {
+  if (has_later_ && !mark(kOver)) {
     end_ = cuda_.StreamSynchronize(stream_->handle);
   }
   if (std::none_of(marked_.begin(), marked_.end(), [](bool one) { return one; })) end_ = kSuccess;
@@ -185,32 +195,29 @@ bool Flight::has_ended() noexcept {
     end_ = cuda_.EventQuery(marks_[last_]);
     if (end_ == kNotReady) return false;
   }
-  ended_at_ = os::monotonic_now();
-  before_ended_at_ = std::exchange(stream_->last_end, ended_at_);
+  seen_.ended = os::monotonic_now();
+  seen_.before_ended = std::exchange(stream_->last_end, seen_.ended);
   return true;
 }
 
 // The driver's times are differences; the end is when it was noticed.
 Outcome Flight::measure(Nanos* interval) {
-  Outcome first;
   *interval = 0;
-  if (end_ != kSuccess || passengers_.front().failed != nullptr) return first;
+  if (end_ != kSuccess || passengers_.front().failed != nullptr) return {};
+  Outcome first =
+      estimate_times(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_));
+  if (!marked_[kRunEnded] || last_ == kOver) return first;
   const auto before_end = [&](Mark which) {
     float ms = 0;
     if (which != last_) cuda_.EventElapsedTime(&ms, marks_[which], marks_[last_]);
-    return ended_at_ - static_cast<Nanos>(static_cast<double>(ms) * 1e6);
+    return seen_.ended - static_cast<Nanos>(static_cast<double>(ms) * 1e6);
   };
-  Nanos first_run = ended_at_;
-  if (kernel_ != nullptr) {
-    first_run = first.run_began = before_end(kRunBegan);
-    first.run_ended = before_end(kRunEnded);
-    kernel_->time.learn(items_, first.run_ended - first.run_began);
-    const auto others = static_cast<Nanos>(passengers_.size() - 1);
-    if (others > 0) *interval = (ended_at_ - first.run_ended) / others;
-  }
-  // Not before what stood before it in the stream had ended.
-  if (copied_in_) first.copy_began = std::min(std::max(sent_at_, before_ended_at_), first_run);
-  if (copied_out_) first.copy_ended = ended_at_;
+  first.run_began = before_end(kRunBegan);
+  first.run_ended = before_end(kRunEnded);
+  first.copy_began = std::min(first.copy_began, first.run_began);
+  kernel_->time.learn(items_, first.run_ended - first.run_began);
+  const auto others = static_cast<Nanos>(passengers_.size() - 1);
+  if (others > 0) *interval = (seen_.ended - first.run_ended) / others;
   return first;
 }
 
@@ -237,22 +244,15 @@ void Flight::give_back() {
   kernel_ = nullptr;
   items_ = 1;
   marked_ = {};
-  last_ = kEnded;
-  copied_in_ = copied_out_ = has_later_ = false;
+  last_ = kOver;
+  has_later_ = is_measured_ = false;
+  seen_ = {};
   landings_.clear();
   end_ = kNotReady;
-  std::vector<Pinned> to_free;
-  {
-    const os::MutexLock lock(device_.mutex_);
-    for (const Pinned& pinned : pinned_) {
-      (device_.pinned_.size() < kMostPinnedBlocks ? device_.pinned_ : to_free).push_back(pinned);
-    }
-    pinned_.clear();
-    if (to_free.empty()) return device_.idle_.push_back(this);
-  }
-  {
+  if (!pinned_.empty()) {
     const InContext in(device_);
-    for (const Pinned& pinned : to_free) cuda_.MemFreeHost(pinned.bytes);
+    device_.pinned_->give(pinned_);
+    pinned_.clear();
   }
   const os::MutexLock lock(device_.mutex_);
   device_.idle_.push_back(this);
@@ -276,24 +276,6 @@ Flight& Device::take_flight() {
   Flight* const flight = idle_.back();
   idle_.pop_back();
   return *flight;
-}
-
-// nullptr bytes: there is no more, and the user's own memory is to be used.
-Pinned Device::take_pinned(Bytes size) {
-  const Bytes rounded = rounded_size(size);
-  {
-    const os::MutexLock lock(mutex_);
-    const auto found = std::find_if(pinned_.begin(), pinned_.end(),
-                                    [&](const Pinned& one) { return one.size == rounded; });
-    if (found != pinned_.end()) {
-      const Pinned pinned = *found;
-      pinned_.erase(found);
-      return pinned;
-    }
-  }
-  void* bytes = nullptr;
-  if (cuda.MemHostAlloc(&bytes, rounded, 0) != kSuccess) return {};
-  return {static_cast<char*>(bytes), rounded};
 }
 
 void Device::submit(std::span<const Submission> all, int stream) {

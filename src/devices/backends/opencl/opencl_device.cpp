@@ -101,17 +101,23 @@ Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform
   if (opened->context == nullptr) {
     return Error{fmt::format("cannot use {}: {}", identity, name_of_error(error))};
   }
-  for (Queue& queue : opened->queues) {
-    queue.handle =
-        library.CreateCommandQueue(opened->context, device, CL_QUEUE_PROFILING_ENABLE, &error);
-    if (queue.handle == nullptr) {
-      return Error{fmt::format("cannot use {}: {}", identity, name_of_error(error))};
+  opened->describe(std::move(identity));
+  const bool is_watched =
+      ends == Ends::kLookedFor || opened->description.device_class != DeviceClass::kCpu;
+  for (const bool profiles : {true, false}) {
+    if (!profiles && !is_watched) continue;
+    for (std::size_t i = 0; i < kQueues; ++i) {
+      Queue& queue = opened->queues.emplace_back();
+      queue.profiles = profiles;
+      queue.handle = library.CreateCommandQueue(
+          opened->context, device, profiles ? CL_QUEUE_PROFILING_ENABLE : 0, &error);
+      if (queue.handle == nullptr) {
+        return Error{fmt::format("cannot use {}: {}", opened->description.identity,
+                                 name_of_error(error))};
+      }
     }
   }
-  opened->describe(std::move(identity));
-  if (ends == Ends::kAsSuits && opened->description.device_class == DeviceClass::kCpu) {
-    return opened;
-  }
+  if (!is_watched) return opened;
   std::vector<Line*> lines;
   for (Queue& queue : opened->queues) lines.push_back(&queue);
   opened->watch.emplace(std::move(lines));
@@ -201,10 +207,12 @@ void Device::release_spare() {
   for (const std::uint64_t one : all) cl.ReleaseMemObject(reinterpret_cast<cl_mem>(one));
 }
 
-Queue& Device::least_busy_queue() {
-  Queue* best = queues.data();
+Queue& Device::least_busy_queue(bool profiles) {
+  Queue* best = nullptr;
   for (Queue& queue : queues) {
-    if (queue.works.load(std::memory_order_relaxed) < best->works.load(std::memory_order_relaxed)) {
+    if (queue.profiles != (profiles || !watch)) continue;
+    if (best == nullptr || queue.works.load(std::memory_order_relaxed) <
+                               best->works.load(std::memory_order_relaxed)) {
       best = &queue;
     }
   }

@@ -11,8 +11,8 @@
 //   Flight        one owner at a time: submit(), then the driver's call-back or the watch
 #pragma once
 
-#include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -31,11 +31,14 @@
 
 namespace amasia::devices::opencl {
 
-// Queues run their commands in order; works on different queues overlap where the device can.
+// Queues run their commands in order; works on different queues overlap where the device can. So
+// many of either kind.
 inline constexpr std::size_t kQueues = 4;
 
 struct Queue : Line {
   cl_command_queue handle = nullptr;
+  bool profiles = true;  // events record times
+  Nanos last_end = 0;    // of what stood in it, as it was noticed; has_ended()'s
 };
 
 class Device {
@@ -48,7 +51,8 @@ class Device {
   Device(const Device&) = delete;
   Device& operator=(const Device&) = delete;
 
-  Queue& least_busy_queue();
+  // The least busy one that records times, or not; on a device where that costs little all do.
+  Queue& least_busy_queue(bool profiles);
   bool may_use_in_place(const void* host) const;
   ProgramKinds takes() const;
 
@@ -56,7 +60,7 @@ class Device {
   const cl_platform_id platform;
   const cl_device_id handle;
   cl_context context = nullptr;
-  std::array<Queue, kQueues> queues;
+  std::deque<Queue> queues;
   DeviceDescription description;
   std::string driver;       // all that makes its binaries differ from those of another driver
   Bytes alignment = 1;      // of sub-buffers, and of host memory that is used in place

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // From Works to commands in a queue, and from their end to the Completions.
 //
-// Brief works fly together, with one call-back and two events for all.
+// Brief works fly together, with one call-back and two events for all. A work that is not measured
+// has one event, at its end, in a queue that records no times.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +12,14 @@
 
 namespace amasia::devices::opencl {
 namespace {
+
+// Copies that are commands: not those of memory that is the host's own.
+std::size_t count_moved(std::span<const Copy> copies) {
+  return static_cast<std::size_t>(std::count_if(copies.begin(), copies.end(), [](const Copy& copy) {
+    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
+  }));
+}
+bool moves_bytes(std::span<const Copy> copies) { return count_moved(copies) != 0; }
 
 // A part of a buffer that a sub-buffer cannot stand for, since it begins at an address that is not
 // aligned as the device wants it: the kernel gets a copy of it, which is copied back.
@@ -26,6 +35,7 @@ class Flight final : public Watched, public os::InBlocks {
  public:
   Flight(Device& device, Queue& queue, std::size_t works)
       : device_(device), queue_(queue), works_(works) {
+    seen_.sent = os::monotonic_now();
     passengers_.reserve(works);
     queue.works.fetch_add(static_cast<std::uint32_t>(works), std::memory_order_relaxed);
   }
@@ -80,7 +90,8 @@ class Flight final : public Watched, public os::InBlocks {
   cl_event first_copy_ = nullptr, run_ = nullptr, last_ = nullptr;
   cl_event latest_ = nullptr;  // of the command that is being enqueued
   bool has_later_ = false;     // commands without an event were enqueued after `last_`
-  bool copies_back_ = false;
+  std::size_t commands_left_ = 0;  // of a work that is not measured
+  SeenTimes seen_;
   cl_int status_ = CL_QUEUED;  // of the last command, as it was looked at
 };
 
@@ -102,11 +113,14 @@ bool Flight::fail(Outcome&& outcome) {
   return false;
 }
 
-// Where the next command's event goes: the first work's and the last one's have some.
+// Where the next command's event goes: the first work's and the last one's have some, or, where no
+// times are recorded, the last command.
 cl_event* Flight::place_for_event() {
   latest_ = nullptr;
   const bool is_between = passengers_.size() > 1 && passengers_.size() < works_;
-  return is_between ? nullptr : &latest_;
+  const bool is_last = commands_left_ <= 1;
+  if (commands_left_ > 0) --commands_left_;
+  return is_between || (!queue_.profiles && !is_last) ? nullptr : &latest_;
 }
 
 void Flight::note_enqueued() {
@@ -118,6 +132,8 @@ void Flight::note_enqueued() {
 
 void Flight::board(const Submission& one) {
   passengers_.push_back({one.completion, nullptr});
+  commands_left_ = count_moved(one.work.to_device) + count_moved(one.work.to_host) +
+                   (one.work.kernel != nullptr ? 1 : 0);
   static_cast<void>(copy_to_device(one.work.to_device) && launch(one.work) &&
                     copy_to_host(one.work.to_host));
 }
@@ -137,6 +153,7 @@ bool Flight::copy_to_device(std::span<const Copy> copies) {
     }
     note_enqueued();
     if (first_copy_ == nullptr) first_copy_ = last_;
+    seen_.copied_in = true;
   }
   return true;
 }
@@ -154,7 +171,7 @@ bool Flight::copy_to_host(std::span<const Copy> copies) {
                               device_.description.name, name_of_error(error)));
     }
     note_enqueued();
-    copies_back_ = true;
+    seen_.copied_out = true;
   }
   return true;
 }
@@ -256,6 +273,7 @@ bool Flight::launch(const Work& work) {
                                      place_for_event());
     if (error == CL_SUCCESS) {
       note_enqueued();
+      seen_.has_kernel = true;
       if (passengers_.size() == 1) run_ = last_;
     } else {
       launched = fail(failed_launch(error, loaded));
@@ -325,7 +343,10 @@ bool Flight::has_ended() noexcept {
   const cl_int error = cl_.GetEventInfo(last_, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof status_,
                                         &status_, nullptr);
   if (error != CL_SUCCESS) status_ = error;
-  return status_ <= CL_COMPLETE;
+  if (status_ > CL_COMPLETE) return false;
+  seen_.ended = os::monotonic_now();
+  if (device_.watch) seen_.before_ended = std::exchange(queue_.last_end, seen_.ended);
+  return true;
 }
 
 void CL_CALLBACK Flight::on_end(cl_event, cl_int status, void* flight) {
@@ -352,13 +373,17 @@ void Flight::note_end(cl_int status) {
 }
 
 Outcome Flight::measure(Nanos* interval) {
+  *interval = 0;
+  if (!queue_.profiles) {
+    return estimate_times(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_));
+  }
   Outcome first;
   first.copy_began = time_of(first_copy_, CL_PROFILING_COMMAND_START);
   first.run_began = time_of(run_, CL_PROFILING_COMMAND_START);
   first.run_ended = time_of(run_, CL_PROFILING_COMMAND_END);
   const Nanos ended =
       last_ == run_ ? first.run_ended : time_of(last_, CL_PROFILING_COMMAND_END);
-  if (copies_back_) first.copy_ended = ended;
+  if (seen_.copied_out) first.copy_ended = ended;
   if (first.run_ended > first.run_began && first.run_began != 0) {
     kernel_->time.learn(items_, first.run_ended - first.run_began);
   }
@@ -423,12 +448,6 @@ Outcome failed_launch(cl_int error, const Kernel& kernel) {
 
 namespace {
 
-bool moves_bytes(std::span<const Copy> copies) {
-  return std::any_of(copies.begin(), copies.end(), [](const Copy& copy) {
-    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
-  });
-}
-
 // Copies of memory that is the host's own: no command is made of them.
 bool is_done_already(const Submission& one) {
   return one.work.kernel == nullptr && !moves_bytes(one.work.to_device) &&
@@ -479,12 +498,18 @@ double brief_time(const Work& work) {
   return static_cast<const Kernel&>(*work.kernel).time.expected(items_of(work));
 }
 
+bool is_measured(const Work& work, std::size_t together) {
+  if (work.kernel == nullptr) return work.wants_times;
+  return static_cast<Kernel&>(*work.kernel).time.is_due() || work.wants_times || together > 1;
+}
+
 }  // namespace
 
 void fly(Device& device, std::span<const Submission> all) {
   while (!all.empty()) {
     const std::size_t count = count_together(all, &brief_time);
-    auto flight = std::make_unique<Flight>(device, device.least_busy_queue(), count);
+    auto flight = std::make_unique<Flight>(
+        device, device.least_busy_queue(is_measured(all.front().work, count)), count);
     for (const Submission& one : all.first(count)) flight->board(one);
     Flight::depart(std::move(flight), all[count - 1].work.caller_waits);
     all = all.subspan(count);
