@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string_view>
 
 #include "launch/launch.hpp"
@@ -48,7 +49,42 @@ std::string preload_list(std::string_view users, const std::string& library) {
   return out;
 }
 
+// OMP_NUM_THREADS with the outermost number no larger than `most`; what is no number stays, for the
+// runtime to say so.
+std::string at_most(std::string_view threads, int most) {
+  const auto digits = threads.find_first_not_of("0123456789");
+  int number = 0;
+  const std::string_view first = threads.substr(0, digits);
+  const auto [end, error] = std::from_chars(first.data(), first.data() + first.size(), number);
+  if (first.empty() || error != std::errc() || number <= most) return std::string(threads);
+  return fmt::format("{}{}", most, threads.substr(first.size()));
+}
+
 }  // namespace
+
+std::vector<std::string> plain_environment(const char* const* environment,
+                                           const base::Options& options) {
+  std::vector<std::string> out;
+  bool has_threads = false;
+  for (const char* const* entry = environment; *entry != nullptr; ++entry) {
+    const std::string_view text(*entry), name = name_of(text);
+    if (options.runtime_schedule.has_value() && name == "OMP_SCHEDULE") continue;
+    if (options.threads != 0 && name == "OMP_NUM_THREADS") {
+      has_threads = true;
+      const std::string_view value = text.substr(name.size() + 1);
+      out.push_back(fmt::format("{}={}", name, at_most(value, options.threads)));
+      continue;
+    }
+    out.emplace_back(text);
+  }
+  if (options.runtime_schedule.has_value()) {
+    out.push_back(fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime));
+  }
+  if (options.threads != 0 && !has_threads) {
+    out.push_back(fmt::format("OMP_NUM_THREADS={}", options.threads));
+  }
+  return out;
+}
 
 std::vector<std::string> job_environment(const char* const* environment,
                                          const base::Options& options, const JobEnvironment& job) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The environment of a command that runs across nodes.
+// The environment of a command.
 #pragma once
 
 #include <string>
@@ -23,5 +23,10 @@ struct JobEnvironment {
 // otherwise: spinning would use up the node's part of its core. Pure.
 std::vector<std::string> job_environment(const char* const* environment,
                                          const base::Options& options, const JobEnvironment& job);
+
+// The same for a command that runs on one node, without our library: its OpenMP runtime is not told
+// a schedule that it does not know, and no more threads than --threads has. Pure.
+std::vector<std::string> plain_environment(const char* const* environment,
+                                           const base::Options& options);
 
 }  // namespace amasia::tools

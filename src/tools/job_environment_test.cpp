@@ -51,5 +51,31 @@ TEST(JobEnvironment, LetsThreadsOfEmulatedNodesSleepUnlessTheUserSaysOtherwise) 
   EXPECT_EQ(waits("HOME=/"), 0);
 }
 
+TEST(PlainEnvironment, IsTheUsersWithNoMoreThreadsThanAskedFor) {
+  base::Options options;
+  const auto given = [&](const char* entry) {
+    const char* environment[] = {"HOME=/", "AMASIA_THREADS=3", entry, nullptr};
+    return plain_environment(environment, options);
+  };
+  EXPECT_EQ(given("OMP_NUM_THREADS=8"), (Entries{"HOME=/", "AMASIA_THREADS=3",
+                                                 "OMP_NUM_THREADS=8"}));
+  options.threads = 3;
+  EXPECT_EQ(given(nullptr).back(), "OMP_NUM_THREADS=3");
+  EXPECT_EQ(given("OMP_NUM_THREADS=8").back(), "OMP_NUM_THREADS=3");
+  EXPECT_EQ(given("OMP_NUM_THREADS=8,2").back(), "OMP_NUM_THREADS=3,2");
+  EXPECT_EQ(given("OMP_NUM_THREADS=2").back(), "OMP_NUM_THREADS=2");
+  EXPECT_EQ(given("OMP_NUM_THREADS=many").back(), "OMP_NUM_THREADS=many");
+  EXPECT_EQ(given("OMP_NUM_THREADS=").back(), "OMP_NUM_THREADS=");
+}
+
+TEST(PlainEnvironment, HidesAScheduleThatTheProgramsRuntimeDoesNotKnow) {
+  const char* environment[] = {"OMP_SCHEDULE=hetprobe", "HOME=/", nullptr};
+  base::Options options;
+  EXPECT_EQ(plain_environment(environment, options).front(), "OMP_SCHEDULE=hetprobe");
+  options.runtime_schedule.emplace();
+  EXPECT_EQ(plain_environment(environment, options),
+            (Entries{"HOME=/", fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime)}));
+}
+
 }  // namespace
 }  // namespace amasia::tools

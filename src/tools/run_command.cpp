@@ -192,12 +192,7 @@ Error run_plainly(const Job& job) {
   os::SpawnRequest request;
   request.executable = job.program.path;
   request.arguments = job.arguments;
-  for (char** entry = environ; *entry != nullptr; ++entry) request.environment.push_back(*entry);
-  if (job.options.runtime_schedule.has_value()) {  // which the program's runtime does not know
-    std::erase_if(request.environment,
-                  [](const std::string& text) { return text.starts_with("OMP_SCHEDULE="); });
-    request.environment.push_back(fmt::format("OMP_SCHEDULE={}", base::kScheduleForRuntime));
-  }
+  request.environment = plain_environment(environ, job.options);
   return os::replace_process(request);
 }
 
