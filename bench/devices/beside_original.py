@@ -30,7 +30,7 @@ class Session:
     """Processes that answer requests; stopped but while they answer."""
 
     def __init__(self, command, environment, helper=None):
-        self.helper = None
+        self.helper, self.wrong = None, ""
         if helper is not None:
             self.helper = subprocess.Popen(helper, env=environment, start_new_session=True,
                                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
@@ -38,7 +38,9 @@ class Session:
         self.process = subprocess.Popen(command, env=environment, text=True, stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                                         start_new_session=True)
-        self.read_until("ready")
+        ready = self.read_until("ready")
+        if ready != "ready":
+            sys.exit(f"{command[0]}: {ready}")
         self.signal(signal.SIGSTOP)
 
     def processes(self):
@@ -55,17 +57,22 @@ class Session:
             if line.startswith("wrong") or line.strip() == word or \
                     (word is None and line.strip().isdigit()):
                 return line.strip()
-        sys.exit(f"{self.process.args[0]}: ended without an answer")
+        return "ended without an answer"
 
     def ask(self, request):
+        """Nanoseconds, or None where it cannot do that, or nothing any more."""
+        if self.wrong:
+            return None
         self.signal(signal.SIGCONT)
         self.process.stdin.write(" ".join(map(str, request)) + "\n")
         self.process.stdin.flush()
         answer = self.read_until(None)
         self.signal(signal.SIGSTOP)
-        if not answer.isdigit():
-            sys.exit(f"{self.process.args[0]}: {answer}")
-        return int(answer)
+        if answer.isdigit():
+            return int(answer)
+        self.wrong = answer
+        print(f"{self.process.args[0]}: {' '.join(map(str, request))}: {answer}", file=sys.stderr)
+        return None
 
     def end(self):
         self.signal(signal.SIGCONT)
@@ -106,13 +113,14 @@ def measure(sessions, rounds):
         for turn in range(rounds + 1):
             for name, (session, request) in ways.items():
                 took = sessions[session].ask(request)
-                if turn != 0:  # the first is to warm up
+                if turn != 0 and took is not None:  # the first is to warm up
                     times[name].append(took / tasks / 1000)
-        cells = [f"{statistics.median(times[name]):.1f}" for name in ("ours", "original")]
+        cells = [f"{statistics.median(times[name]):.1f}" if times[name] else "fails"
+                 for name in ("ours", "original")]
         cells.append(" / ".join(f"{statistics.median(times[name]):.1f}" for name in ways
                                 if ways[name][0] == "raw"))
         for other in ("original", "waits", "queue"):
-            cells.append("" if other not in times else "{:.2f}".format(statistics.median(
+            cells.append("" if not times.get(other) else "{:.2f}".format(statistics.median(
                 a / b for a, b in zip(times["ours"], times[other]))))
         question = " ".join(map(str, (kind, size))) if size else kind
         print(f"| {question}, {tasks} | " + " | ".join(cells) + " |", flush=True)

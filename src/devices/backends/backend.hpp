@@ -183,6 +183,11 @@ class Backend {
     static_cast<void>(device);
     return false;
   }
+  // Whether works that copy are begun sooner by several threads that submit them at a time.
+  virtual bool takes_copies_from_many(LocalDevice device) const {
+    static_cast<void>(device);
+    return false;
+  }
   // Begins the work and returns; `completion` is told of the end, or of what is wrong. All that
   // `work` points to stays until then. May run a short kernel to its end before it returns.
   virtual void submit(const Work& work, Completion& completion) = 0;

@@ -189,6 +189,7 @@ class Client {
   bool run_quick_jobs(const Task* mine, Nanos deadline);
   void call_worker();  // for a job that is queued
   void submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline);
+  bool is_for_many(const Job& job) AMASIA_REQUIRES(lock_);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
   void run(Job& job);
   void execute(const std::shared_ptr<Task>& task);

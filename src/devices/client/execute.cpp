@@ -10,7 +10,8 @@
 namespace amasia::devices {
 namespace {
 
-// More jobs that run whole kernels than the one thread that reads the ring should have before it.
+// More jobs that run whole kernels, or that are better submitted by many, than the one thread that
+// reads the ring should have before it.
 constexpr std::size_t kJobsForOne = 4;
 // How many others one thread takes at a time.
 constexpr std::size_t kJobsAtOnce = 64;
@@ -75,10 +76,20 @@ void Client::work_loop() {
 void Client::enqueue(Job job, bool stays) {
   const DevicePlace& place = places_[job.device];
   const bool quick = stays && is_quick(job);
-  const bool takes_long = place.backend->runs_in_caller(place.local);
+  const bool takes_long = place.backend->runs_in_caller(place.local) || is_for_many(job);
   jobs_.push_back(std::move(job));
   if (quick && (!takes_long || jobs_.size() <= kJobsForOne)) return;
   call_worker();
+}
+
+bool Client::is_for_many(const Job& job) {
+  if (job.evict != nullptr) return false;
+  const DevicePlace& place = places_[job.device];
+  const auto& arguments = job.task->arguments;
+  return place.backend->takes_copies_from_many(place.local) &&
+         std::any_of(arguments.begin(), arguments.end(), [](const Argument& one) {
+           return one.is_buffer() && one.resident == nullptr;
+         });
 }
 
 void Client::call_worker() {
@@ -120,9 +131,10 @@ bool Client::run_quick_jobs(const Task* mine, Nanos deadline) {
       const DevicePlace& place = places_[at->device];
       const bool takes_long = place.backend->runs_in_caller(place.local);
       if (takes_long && count != 0) break;
+      const bool leaves_others = is_for_many(*at);
       taken[count++] = std::move(*at);
       at = jobs_.erase(at);
-      if (takes_long) break;
+      if (takes_long || (leaves_others && count == kJobsForOne)) break;
     }
     // One that was quick when it was queued, so that no worker was called for it, may not be now.
     if (passed_over != 0) call_worker();

@@ -39,6 +39,8 @@ class CudaBackend final : public Backend {
     return Memory::make(at(local), size, outcome);
   }
 
+  // The driver takes 12 us for a product of 64 with its copies, 9 where two threads submit (H200).
+  bool takes_copies_from_many(LocalDevice) const override { return true; }
   void submit(const Work& work, Completion& completion) override {
     at(work.device).submit(work, completion);
   }

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which threads of the client submit what was granted: the test plays the daemon.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+
+#include "devices/client/test_backend.hpp"
+#include "devices/client/test_daemon.hpp"
+
+namespace amasia::devices {
+namespace {
+
+// One device, to which a thread that submits stays until another one does so too, or for a while.
+class Meeting final : public TestBackend {
+ public:
+  Meeting() : TestBackend(1, 16) {}
+  bool takes_copies_from_many(LocalDevice) const override { return true; }
+  std::unique_ptr<DeviceBuffer> allocate(LocalDevice, Bytes, void*, Outcome*) override {
+    return std::make_unique<DeviceBuffer>();
+  }
+  void submit(const Work& work, Completion& completion) override {
+    if (!work.to_device.empty() && waits) {
+      inside.fetch_add(1);
+      const Nanos deadline = os::monotonic_now() + kTestPatience;
+      while (inside.load() < 2 && !met.load() && os::monotonic_now() < deadline) os::yield_core();
+      met.store(met.load() || inside.load() >= 2);
+      inside.fetch_sub(1);
+    }
+    completion.finished(Outcome{});
+  }
+
+  bool waits = false;
+  std::atomic<int> inside{0};
+  std::atomic<bool> met{false};
+};
+
+class ManyHands : public PlayedDaemon {
+ protected:
+  void SetUp() override {
+    PlayedDaemon::SetUp();
+    auto backend = std::make_unique<Meeting>();
+    backend_ = backend.get();
+    start_client(std::move(backend));
+    ProgramCode code;
+    code.kind = ProgramKind::kHostFunction;
+    const Fault wrong = client_->programs().add(code, "kernel");
+    ASSERT_FALSE(wrong) << wrong.reason;
+  }
+  std::shared_ptr<Task> submit() {
+    auto task = std::make_shared<Task>(client_.get());
+    task->kernel = "kernel";
+    Argument& argument = task->arguments.emplace_back();
+    argument.set = true;
+    argument.flags = MCL_ARG_BUFFER | MCL_ARG_INPUT;
+    argument.address = bytes_.data();
+    argument.size = bytes_.size();
+    const Fault wrong = client_->submit(task, {});
+    EXPECT_FALSE(wrong) << wrong.reason;
+    Record record;
+    do {
+      EXPECT_EQ(daemon_.from_client->pop(&record), RingState::kOk);
+    } while (record.kind() != RecordKind::kPut && !HasFailure());
+    EXPECT_EQ(daemon_.to_client->push(
+                  short_record(RecordKind::kGrant, record.as<PutRecord>().task)),
+              RingState::kOk);
+    return task;
+  }
+  void publish() {
+    if (daemon_.to_client->publish()) daemon_.wakes_client.raise();
+  }
+
+  std::array<char, 64> bytes_{};
+  Meeting* backend_ = nullptr;
+};
+
+TEST_F(ManyHands, CopiesToADeviceThatLikesItComeFromSeveralThreads) {
+  const auto first = submit();  // its kernel is known from here on
+  publish();
+  ASSERT_TRUE(client_->wait(*first, os::monotonic_now() + kTestPatience));
+  backend_->waits = true;
+  std::vector<std::shared_ptr<Task>> all;
+  for (int i = 0; i < 12; ++i) all.push_back(submit());
+  publish();
+  for (const auto& task : all) {
+    EXPECT_TRUE(client_->wait(*task, os::monotonic_now() + 2 * kTestPatience));
+  }
+  EXPECT_TRUE(backend_->met.load());
+}
+
+}  // namespace
+}  // namespace amasia::devices
