@@ -10,9 +10,9 @@
 //   cuda.launch(cuda::work(twice, {.items = {n}}, x.as<float>(), n)).get();
 //
 // The driver is found at run time (libcuda.so.1; libnvrtc.so for source): it compiles everywhere.
-// Ends are told by the driver's call-back and a thread of each GPU, so nothing is polled. Without a
-// stream, operations are ordered by futures alone. All functions but the constructor and gpus(): in
-// tasks only.
+// Ends are found by a thread of each GPU, so that no worker looks for them. Without a stream,
+// operations are ordered by futures alone. All functions but the constructor and gpus(): in tasks
+// only.
 #pragma once
 
 #include <array>

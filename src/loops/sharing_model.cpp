@@ -37,6 +37,8 @@ constexpr std::uint32_t kMostWarmRuns = 4;
 // may those in which data still come, in times of what they would alone.
 constexpr std::uint32_t kMostMoves = ProbeCache::kProbes;
 constexpr double kMostMoving = 3, kMostComing = 4;
+// In how many more executions what falls as it did last would take no longer than alone.
+constexpr double kMostToCome = 3;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
 // slowly.
@@ -266,7 +268,8 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
-  const bool comes_on = data_come_ && latest_.elapsed < kMostComing * most;
+  const bool soon = latest_.elapsed - least < kMostToCome * fell_by_;
+  const bool comes_on = data_come_ && soon && latest_.elapsed < kMostComing * most;
   // One that takes much longer than the one before may have been disturbed.
   const bool is_disturbed =
       jumps_ && runs_in_phase_ > 1 && latest_.elapsed < kBeyondHope * most;
@@ -333,6 +336,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   falls_ = kFalling * now.elapsed < before.elapsed;
   comes_ = kComing * now.elapsed < before.elapsed;
   jumps_ = now.elapsed > kSettling * before.elapsed;
+  fell_by_ = before.elapsed - now.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
   if (skewed && !settles) rebalance(nodes, now.elapsed);

@@ -305,6 +305,7 @@ class SharingModel {
   bool data_come_ = false;
   // It took less than the one before, or a quarter less; or half as much again.
   bool falls_ = false, comes_ = false, jumps_ = false;
+  double fell_by_ = 0;  // the latest execution took so much less than the one before
   bool moves_next_ = false;    // expect_moves()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they

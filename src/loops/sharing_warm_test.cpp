@@ -67,6 +67,24 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   EXPECT_EQ(model.phase(), Phase::kShared);
 }
 
+// What waits for less each time, but would have to do so many times more before it paid, is left
+// (sp, the loop over planes, on 1.0,1.0; three times what it takes alone).
+TEST(SharingModel, GivesNoTimeToWhatFallsTooSlowly) {
+  const std::array<double, 2> powers{1, 1};
+  SharingModel model(powers);
+  const auto observe = [&model](Nanos busy, Nanos stall, Nanos other, Nanos other_stall) {
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall},
+        RegionPart{.threads = 1, .work = 0.5, .busy = other, .stall = other_stall}};
+    ASSERT_TRUE(model.shares());
+    model.observe_shared(parts, std::max(busy + stall, other + other_stall) + 113'000, false);
+  };
+  observe(2'583'000, 14'660'000, 1'809'000, 11'909'000);
+  EXPECT_EQ(model.phase(), Phase::kWarm);
+  observe(2'160'000, 12'103'000, 2'192'000, 10'093'000);
+  EXPECT_EQ(model.phase(), Phase::kAlone);
+}
+
 // 1.0,0.5,0.33,0.25, where data take longer to find their places: some nodes wait for each other's
 // pages for some executions. In us.
 class FourNodes {
