@@ -38,6 +38,7 @@
 // For the module `cuda` of tasks: GPUs without daemon or client.
 #include "devices/backends/built_programs.hpp"
 #include "devices/backends/cuda/cuda_device.hpp"
+#include "devices/backends/cuda/planted_driver.hpp"  // for its tests
 #include "devices/client/observe.hpp"
 #include "devices/ids.hpp"
 #include "devices/policy/policy.hpp"

@@ -78,17 +78,22 @@ TEST(Watch, AThreadThatWaitsLooksItself) {
   Line line;
   Watch watch({&line});
   ASSERT_TRUE(watch.start("test-watch").ok());
-  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until the watch's thread sleeps
-  Work before, work;
-  before.ends_at = os::monotonic_now() + 20 * base::kMicrosecond;
-  watch.send(line, before, true);  // as one that was to be waited for, and was not
-  watch.send(line, work, true);
-  Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
-  await(work);  // nothing to wait for, but where this thread was put off for long
-  EXPECT_EQ(before.completion.times, 1);
-  if (work.landed_by == os::current_thread_id()) {
-    EXPECT_EQ(before.landed_by, work.landed_by);
+  // On a loaded machine it may be put off for so long that the watch's thread looks for it.
+  const Nanos deadline = os::monotonic_now() + 20 * base::kSecond;
+  bool both = false;
+  while (!both && os::monotonic_now() < deadline) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until the watch's thread sleeps
+    Work before, work;
+    before.ends_at = os::monotonic_now() + 20 * base::kMicrosecond;
+    watch.send(line, before, true);  // as one that was to be waited for, and was not
+    watch.send(line, work, true);
+    Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
+    await(before);
+    await(work);
+    const int me = os::current_thread_id();
+    both = work.landed_by == me && before.landed_by == me;
   }
+  EXPECT_TRUE(both);
 }
 
 // Whoever has waited for long enough, or has waited already, leaves it to the thread.

@@ -9,11 +9,11 @@
 #include <random>
 
 #include "modules/cuda/gpus.hpp"
-#include "modules/cuda/planted_driver.hpp"
 
 namespace amasia::cuda {
 namespace {
 
+namespace planted = devices::cuda::planted;
 using tasks::place;
 
 // "no error": nothing is thrown.

@@ -16,11 +16,11 @@
 #include <thread>
 #include <vector>
 
-#include "devices/devices.hpp"
+#include "devices/backends/cuda/cuda_driver.hpp"
 
-namespace amasia::cuda::planted {
+namespace amasia::devices::cuda::planted {
 
-namespace d = devices::cuda;
+namespace d = cuda;
 using Address = d::CUdeviceptr;
 
 inline constexpr int kGpus = 2, kLaunchFailed = 719, kNoContext = 201;
@@ -33,6 +33,7 @@ struct Stream {
 struct Event {
   std::atomic<bool> reached{true};
   int gpu = 0;
+  bool has_time = false;
 };
 struct Kernel {
   const char* name;
@@ -65,6 +66,7 @@ class Gpus {
   std::atomic<bool> fails[kGpus] = {};  // a GPU that has crashed
   std::atomic<std::size_t> memory_left{SIZE_MAX};
   std::atomic<long> allocated{0}, pinned{0}, contexts{0}, modules{0}, peer_copies{0};
+  std::atomic<long> timed_events{0};  // recorded
 
  private:
   friend struct Calls;
@@ -238,11 +240,14 @@ struct Calls {
   }
   static int synchronize(d::CUstream stream) { return all().synchronize(of(stream)), 0; }
   static Event* of(d::CUevent event) { return reinterpret_cast<Event*>(event); }
-  static int make_event(d::CUevent* out, unsigned) {
-    return *out = reinterpret_cast<d::CUevent>(new Event), 0;
+  static int make_event(d::CUevent* out, unsigned flags) {
+    auto* const made = new Event;
+    made->has_time = flags == d::kEventDefault;
+    return *out = reinterpret_cast<d::CUevent>(made), 0;
   }
   static int end_event(d::CUevent event) { return delete of(event), 0; }
   static int record(d::CUevent event, d::CUstream stream) {
+    if (of(event)->has_time) ++all().timed_events;
     of(event)->gpu = of(stream)->gpu;
     of(event)->reached = false;
     return command(stream, [=] { of(event)->reached = true; });
@@ -251,7 +256,10 @@ struct Calls {
     if (all().fails[of(event)->gpu]) return kLaunchFailed;
     return of(event)->reached ? 0 : d::kNotReady;
   }
-  static int elapsed(float* out, d::CUevent, d::CUevent) { return *out = 0.001F, 0; }
+  static int elapsed(float* out, d::CUevent from, d::CUevent to) {
+    if (!of(from)->has_time || !of(to)->has_time) return d::kInvalidValue;
+    return *out = 0.001F, 0;
+  }
   static int launch(d::CUfunction which, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                     unsigned by, unsigned bz, unsigned, d::CUstream stream, void** parameters,
                     void**) {
@@ -306,4 +314,4 @@ inline d::Driver Gpus::driver() {
   return made;
 }
 
-}  // namespace amasia::cuda::planted
+}  // namespace amasia::devices::cuda::planted
