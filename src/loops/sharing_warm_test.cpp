@@ -15,26 +15,52 @@ using Phase = SharingModel::Phase;
 constexpr double kMs = base::kMillisecond;
 constexpr Nanos kMillis = base::kMillisecond;
 
+// Two nodes: how long each computes and waits, and what an execution takes besides, in ns.
+class TwoNodes {
+ public:
+  TwoNodes(double own, double other, bool skewed)
+      : model(std::vector<double>{own, other}),
+        own_(own / (own + other)),
+        skewed_(skewed) {}
+  void observe(Nanos busy, Nanos stall, Nanos other, Nanos other_stall, Nanos rest) {
+    const std::array<RegionPart, 2> parts{
+        RegionPart{.threads = 1, .work = own_, .busy = busy, .stall = stall},
+        RegionPart{.threads = 1, .work = 1 - own_, .busy = other, .stall = other_stall}};
+    ASSERT_TRUE(model.shares());
+    model.observe_shared(parts, std::max(busy + stall, other + other_stall) + rest, skewed_);
+  }
+  SharingModel model;
+
+ private:
+  const double own_;
+  const bool skewed_;
+};
+
 // Who reads ahead beyond its part takes pages that their writer wants back, of two arrays that take
 // turns in a later execution than the second one (irregular, random, on 1.0,0.33 over a slow link).
 TEST(SharingModel, GivesTimeToWhatWasQuickOnce) {
-  const std::array<double, 2> powers{1, 0.33};
-  SharingModel model(powers);
-  const auto observe = [&model](Nanos busy, Nanos stall, Nanos other, Nanos other_stall) {
-    const std::array<RegionPart, 2> parts{
-        RegionPart{.threads = 1, .work = 0.75, .busy = busy, .stall = stall},
-        RegionPart{.threads = 1, .work = 0.25, .busy = other, .stall = other_stall}};
-    ASSERT_TRUE(model.shares());
-    model.observe_shared(parts, std::max(busy + stall, other + other_stall) + 20'000, true);
+  TwoNodes nodes(0.75, 0.25, true);
+  const auto observe = [&nodes](Nanos busy, Nanos stall, Nanos other, Nanos other_stall) {
+    nodes.observe(busy, stall, other, other_stall, 20'000);
   };
   observe(3'000'000, 1'000'000, 3'500'000, 6'000'000);
-  model.charge(2'400'000);
+  nodes.model.charge(2'400'000);
   observe(2'900'000, 500'000, 1'700'000, 1'400'000);
   observe(2'950'000, 4'000'000, 2'950'000, 0);
-  const std::uint32_t version = model.version();
+  const std::uint32_t version = nodes.model.version();
   for (int i = 0; i < 30; ++i) observe(2'700'000, 0, 2'700'000, 0);
-  EXPECT_EQ(model.phase(), Phase::kShared);
-  EXPECT_EQ(model.version(), version) << "what one execution waited for moved shares";
+  EXPECT_EQ(nodes.model.phase(), Phase::kShared);
+  EXPECT_EQ(nodes.model.version(), version) << "what one execution waited for moved shares";
+}
+
+// What waits for less each time, but would have to do so many times more before it paid, is left
+// (sp, the loop over planes, on 1.0,1.0; three times what it takes alone).
+TEST(SharingModel, GivesNoTimeToWhatFallsTooSlowly) {
+  TwoNodes nodes(1, 1, false);
+  nodes.observe(2'583'000, 14'660'000, 1'809'000, 11'909'000, 113'000);
+  EXPECT_EQ(nodes.model.phase(), Phase::kWarm);
+  nodes.observe(2'160'000, 12'103'000, 2'192'000, 10'093'000, 113'000);
+  EXPECT_EQ(nodes.model.phase(), Phase::kAlone);
 }
 
 // The same where each execution takes longer than alone by the origin's light part, but would not
@@ -65,24 +91,6 @@ TEST(SharingModel, GivesTimeToWhatWouldPayWithoutWaiting) {
   observe(3'200'000, 0);
   for (int i = 0; i < 30; ++i) observe(0, 0);
   EXPECT_EQ(model.phase(), Phase::kShared);
-}
-
-// What waits for less each time, but would have to do so many times more before it paid, is left
-// (sp, the loop over planes, on 1.0,1.0; three times what it takes alone).
-TEST(SharingModel, GivesNoTimeToWhatFallsTooSlowly) {
-  const std::array<double, 2> powers{1, 1};
-  SharingModel model(powers);
-  const auto observe = [&model](Nanos busy, Nanos stall, Nanos other, Nanos other_stall) {
-    const std::array<RegionPart, 2> parts{
-        RegionPart{.threads = 1, .work = 0.5, .busy = busy, .stall = stall},
-        RegionPart{.threads = 1, .work = 0.5, .busy = other, .stall = other_stall}};
-    ASSERT_TRUE(model.shares());
-    model.observe_shared(parts, std::max(busy + stall, other + other_stall) + 113'000, false);
-  };
-  observe(2'583'000, 14'660'000, 1'809'000, 11'909'000);
-  EXPECT_EQ(model.phase(), Phase::kWarm);
-  observe(2'160'000, 12'103'000, 2'192'000, 10'093'000);
-  EXPECT_EQ(model.phase(), Phase::kAlone);
 }
 
 // 1.0,0.5,0.33,0.25, where data take longer to find their places: some nodes wait for each other's

@@ -198,11 +198,13 @@ TEST(NodeDevices, WhatIsSeenAndWhatTheDaemonKnowsIsOneList) {
   devices::DeviceDescription host, gpu;
   host.identity = "host";
   gpu.identity = "gpu";
+  gpu.backend = "cuda, opencl";
   const auto all = merged({host, gpu}, &daemon.value());
   ASSERT_EQ(all.size(), 2U);
   EXPECT_EQ(all[0].running, 1U);
   EXPECT_FALSE(all[1].known_to_daemon);
   EXPECT_NE(devices_text(all, nullptr).find("no daemon runs"), std::string::npos);
+  EXPECT_NE(devices_text(all, nullptr).find(" cuda, opencl "), std::string::npos) << "in whole";
 }
 
 TEST(NodeDevices, WhatIsNoAnswerIsRefused) {

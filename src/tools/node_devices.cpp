@@ -144,15 +144,15 @@ std::vector<NodeDevice> merged(const std::vector<devices::DeviceDescription>& se
 
 std::string devices_text(const std::vector<NodeDevice>& devices, const NodeDevices* daemon) {
   std::string out;
-  fmt::format_to(Output(out), "{:>3} {:<11} {:<7} {:<34} {:>6} {:>11} {:>8} {:>11}\n", "", "class",
+  fmt::format_to(Output(out), "{:>3} {:<11} {:<12} {:<32} {:>6} {:>11} {:>8} {:>11}\n", "", "class",
                  "backend", "name", "units", "memory", "running", "resident");
   for (std::size_t i = 0; i < devices.size(); ++i) {
     const NodeDevice& device = devices[i];
     const devices::DeviceDescription& about = device.description;
     const bool known = device.known_to_daemon;
-    fmt::format_to(Output(out), "{:>3} {:<11} {:<7} {:<34} {:>6} {:>11} {:>8} {:>11}\n", i,
-                   devices::name_of(about.device_class), printable(about.backend, 7),
-                   printable(about.name, 34), about.compute_units, memory_text(about),
+    fmt::format_to(Output(out), "{:>3} {:<11} {:<12} {:<32} {:>6} {:>11} {:>8} {:>11}\n", i,
+                   devices::name_of(about.device_class), printable(about.backend, 12),
+                   printable(about.name, 32), about.compute_units, memory_text(about),
                    known ? fmt::format("{}/{}", device.running, about.queue_depth) : "-",
                    known ? base::volume_text(device.resident) : "-");
   }

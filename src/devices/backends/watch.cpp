@@ -90,6 +90,8 @@ void Watch::wait_sent(const Completion& completion, Nanos deadline) {
   if (sent.watch != nullptr) sent.watch->wait_for(*sent.line, completion, deadline);
 }
 
+void Watch::forget_sent() { awaited = {}; }
+
 void Watch::wait_for(Line& line, const Completion& completion, Nanos deadline) {
   inside_.fetch_add(1, std::memory_order_seq_cst);  // partner: look(), or the end below
   const Nanos began = os::monotonic_now();

@@ -68,6 +68,8 @@ class Watch {
   void send(Line& line, Watched& watched, bool caller_waits);
   // As Backend::wait_for: looks itself for some 100 us, where this thread has sent the work last.
   static void wait_sent(const Completion& completion, Nanos deadline);
+  // Before a thread submits: what it sent before, and did not wait for, may be gone by now.
+  static void forget_sent();
 
  private:
   static void serve(void* watch);

@@ -22,6 +22,7 @@ struct Told final : Completion {
 // Ends when it is told to, or at a time.
 struct Work final : Watched {
   bool has_ended() noexcept override {
+    looks.fetch_add(1);
     EXPECT_EQ(looking.fetch_add(1), 0) << "two look at once";
     const bool over = may_end.load() && os::monotonic_now() >= ends_at;
     looking.fetch_sub(1);
@@ -35,7 +36,7 @@ struct Work final : Watched {
 
   std::atomic<bool> may_end{true};
   Nanos ends_at = 0;
-  std::atomic<int> looking{0};
+  std::atomic<int> looking{0}, looks{0};
   int landed_by = 0;
   Told completion;
 };
@@ -110,6 +111,22 @@ TEST(Watch, WhatIsNotWaitedForAnyMoreIsLookedAt) {
   work.may_end = true;
   await(work);
   EXPECT_NE(work.landed_by, os::current_thread_id());
+}
+
+// Whose watch may have gone by then.
+TEST(Watch, WhatWasSentBeforeIsNotLookedAt) {
+  Line line;
+  Work work;
+  {
+    Watch watch({&line});
+    ASSERT_TRUE(watch.start("test-watch").ok());
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));  // until the watch's thread sleeps
+    watch.send(line, work, true);
+    Watch::forget_sent();
+    Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
+    EXPECT_EQ(work.looks, 0);
+  }
+  EXPECT_EQ(work.completion.times, 1);
 }
 
 // Threads that send, and some that wait, each work told of once.

@@ -279,6 +279,7 @@ Flight& Device::take_flight() {
 }
 
 void Device::submit(std::span<const Submission> all, int stream) {
+  Watch::forget_sent();
   const InContext in(*this);
   while (!all.empty()) {
     const std::size_t count = count_together(all, &brief_time);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <thread>
 
 #include "devices/backends/cuda/cuda_device.hpp"
 #include "devices/backends/cuda/planted_driver.hpp"
@@ -163,6 +164,30 @@ TEST_F(CudaFlights, WhoWaitsFindsTheEndItself) {
   }
   EXPECT_TRUE(is_own);
   EXPECT_EQ(sum(), works);
+}
+
+// What was to be waited for, and was not, is not waited for after another submission.
+TEST_F(CudaFlights, OnlyTheLastSubmissionIsWaitedFor) {
+  auto opened = Device::open(driver_, 1);
+  ASSERT_TRUE(opened.ok());
+  const auto other = std::move(opened).value();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));  // until nobody looks any more
+  gpus_.hold(true);
+  Told first, second;
+  Submission work = one(first);
+  work.work.caller_waits = true;
+  device_->submit({&work, 1});
+  const long before = gpus_.queries[0];
+  Submission nothing;
+  nothing.completion = &second;
+  other->submit({&nothing, 1});
+  Watch::wait_sent(second, os::monotonic_now() + base::kSecond);
+  EXPECT_EQ(gpus_.queries[0], before);
+  gpus_.hold(false);
+  await(second);
+  sum();  // has the first device's thread look
+  await(first);
+  EXPECT_EQ(sum(), 1);
 }
 
 TEST_F(CudaFlights, ACrashEndsAllThatAreUnderWay) {

@@ -67,6 +67,7 @@ class Gpus {
   std::atomic<std::size_t> memory_left{SIZE_MAX};
   std::atomic<long> allocated{0}, pinned{0}, contexts{0}, modules{0}, peer_copies{0};
   std::atomic<long> timed_events{0};  // recorded
+  std::atomic<long> queries[kGpus] = {};  // of events
 
  private:
   friend struct Calls;
@@ -253,6 +254,7 @@ struct Calls {
     return command(stream, [=] { of(event)->reached = true; });
   }
   static int ask(d::CUevent event) {
+    ++all().queries[of(event)->gpu];
     if (all().fails[of(event)->gpu]) return kLaunchFailed;
     return of(event)->reached ? 0 : d::kNotReady;
   }

@@ -457,6 +457,7 @@ bool is_done_already(const Submission& one) {
 }  // namespace
 
 void Device::submit(std::span<const Submission> all) {
+  Watch::forget_sent();
   // What the driver has nothing to do with need not wait for a kernel that runs in another thread.
   if (!runs_in_caller_ || std::all_of(all.begin(), all.end(), is_done_already)) {
     return fly(*this, all);
