@@ -2,6 +2,7 @@
 // What a back end keeps of the memory that tasks gave back.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -32,5 +33,9 @@ class SpareMemory {
   Bytes limit_;
   Bytes held_ = 0;
 };
+
+// How much of a GPU's memory a program may keep so. The daemon does not know of it, and who runs
+// out of memory can only give back its own: so that a dozen programs leave most of it.
+constexpr Bytes spare_of_gpu(Bytes memory) { return std::min<Bytes>(memory / 32, base::kGiB); }
 
 }  // namespace amasia::devices

@@ -52,7 +52,7 @@ Result<std::unique_ptr<Device>> Device::open(const Driver& cuda, int ordinal) {
   device->describe();
   {
     const os::MutexLock lock(device->mutex_);
-    device->spare_ = SpareMemory(device->description.memory / 8);
+    device->spare_ = SpareMemory(spare_of_gpu(device->description.memory));
   }
   device->pinned_.emplace(cuda, most_pinned());
   std::vector<Line*> lines;

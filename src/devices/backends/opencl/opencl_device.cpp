@@ -29,7 +29,7 @@ DeviceClass class_of(cl_device_type type) {
 Bytes most_spare(const DeviceDescription& device) {
   return device.device_class == DeviceClass::kCpu
              ? std::min<Bytes>(device.memory / 64, 64 * base::kMiB)
-             : device.memory / 8;
+             : spare_of_gpu(device.memory);
 }
 
 bool has_word(const std::string& list, std::string_view word) {
