@@ -9,7 +9,10 @@
 
 #include "verdict.h"
 
-enum { kPoints = 200000, kDimensions = 8, kClusters = 16, kRounds = 20 };
+#ifndef ROUNDS
+#define ROUNDS 20
+#endif
+enum { kPoints = 200000, kDimensions = 8, kClusters = 16, kRounds = ROUNDS };
 
 static float points[kPoints][kDimensions];
 static float centres[kClusters][kDimensions];
