@@ -122,6 +122,16 @@ pthread_t start(void* (*body)(void*)) {
   return thread;
 }
 
+// What has not come by then does not come: the test ends there, with the threads that it has.
+template <typename Condition>
+void await(Condition comes) {
+  const Nanos deadline = monotonic_now() + 60 * base::kSecond;
+  while (!comes()) {
+    AMASIA_CHECK(monotonic_now() < deadline, "it comes within a minute");
+    yield_core();
+  }
+}
+
 class Interrupted : public testing::Test {
  protected:
   void SetUp() override {
@@ -130,7 +140,7 @@ class Interrupted : public testing::Test {
     left = 0;
     install(&take);
     thread_ = start([](void*) -> void* { call_on_shared_stack(&compute); });
-    while (shared->ready == 0) yield_core();
+    await([] { return shared->ready != 0; });
   }
   void interrupt() {
     ASSERT_EQ(::pthread_kill(thread_, kSignal), 0);
@@ -185,7 +195,7 @@ TEST_F(Interrupted, AThreadKeepsItsMaskWhenItGoesOn) {
 TEST_F(Interrupted, AnotherProcessGoesOnToo) {
   const pid_t child = ::fork();
   if (child == 0) {
-    while (shared->size == 0) yield_core();
+    await([] { return shared->size != 0; });
     shared->goes_on = 1;
     carry_on();
     ::_exit(shared->done == 1 ? 0 : 1);
@@ -227,12 +237,12 @@ TEST(InterruptedThread, MayWaitForAPage) {
   waiting = {static_cast<std::byte*>(page), 0};
   const pthread_t thread = start([](void*) -> void* { call_on_shared_stack(&read_page); });
   PageFault fault;
-  while (faults.value().read_faults({&fault, 1}) == 0) yield_core();
+  await([&] { return faults.value().read_faults({&fault, 1}) != 0; });
   ASSERT_EQ(::pthread_kill(thread, kSignal), 0);
   ::pthread_join(thread, nullptr);
   EXPECT_EQ(left, 1);
   std::thread guest([] { carry_on(); });
-  while (faults.value().read_faults({&fault, 1}) == 0) yield_core();
+  await([&] { return faults.value().read_faults({&fault, 1}) != 0; });
   Bytes done = 0;
   ASSERT_EQ(faults.value().map(begin, 4096, Mapping::kWritable, &done), 0);
   guest.join();

@@ -10,7 +10,6 @@
 
 #include "devices/backends/backend.hpp"
 #include "devices/backends/work_times.hpp"
-#include "os/os.hpp"
 
 namespace amasia::devices {
 

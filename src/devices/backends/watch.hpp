@@ -15,7 +15,6 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <span>
 #include <vector>
 
 #include "devices/backends/backend.hpp"

@@ -41,8 +41,13 @@ struct Work final : Watched {
   Told completion;
 };
 
+// What has not come by then does not come: the test ends there, since the watch would not.
 void await(const Work& work) {
-  while (work.completion.times.load() == 0) std::this_thread::yield();
+  const Nanos deadline = os::monotonic_now() + 60 * base::kSecond;
+  while (work.completion.times.load() == 0) {
+    AMASIA_CHECK(os::monotonic_now() < deadline, "an end is told within a minute");
+    std::this_thread::yield();
+  }
 }
 
 TEST(Watch, LandsWhatHasEndedInTheOrderOfItsLine) {

@@ -31,8 +31,6 @@ InContext::~InContext() {
   cuda_.CtxPopCurrent(&mine);
 }
 
-Device::Device(const Driver& driver) : cuda(driver) {}
-
 Result<std::unique_ptr<Device>> Device::open(const Driver& cuda, int ordinal) {
   std::unique_ptr<Device> device(new Device(cuda));
   CUresult error = cuda.DeviceGet(&device->handle, ordinal);

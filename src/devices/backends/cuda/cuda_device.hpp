@@ -196,7 +196,7 @@ class Device {
 
  private:
   friend class Flight;
-  explicit Device(const Driver& driver);
+  explicit Device(const Driver& driver) : cuda(driver) {}
   void describe();
   Flight& take_flight();
   void send(Flight& flight, bool caller_waits);

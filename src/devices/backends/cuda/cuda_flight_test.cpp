@@ -64,8 +64,13 @@ class CudaFlights : public testing::Test {
     copy(value, false);
     return value;
   }
+  // What has not come by then does not come: the test ends there, since the device would not.
   static void await(const Told& told) {
-    while (told.times.load() == 0) os::yield_core();
+    const Nanos deadline = os::monotonic_now() + 60 * base::kSecond;
+    while (told.times.load() == 0) {
+      AMASIA_CHECK(os::monotonic_now() < deadline, "an end is told within a minute");
+      os::yield_core();
+    }
   }
   // Adds one to the sum. Wrong: with an argument too many.
   Submission one(Told& told, bool wrong = false) {
