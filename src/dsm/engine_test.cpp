@@ -20,6 +20,7 @@
 
 #include "dsm/page_message.hpp"
 #include "dsm/protocol/turns.hpp"
+#include "dsm/strided_walks.hpp"
 #include "dsm/test_cluster.hpp"
 #include "os/os.hpp"
 
@@ -179,7 +180,9 @@ TEST_P(EngineTest, StridedWritesAreAskedForAhead) {
   for (Bytes i = 0; i < kSteps; ++i) *cluster.at<Bytes>(1, 0, i * kStep) += 7;
   const Statistics statistics = cluster.engine(1).statistics();
   EXPECT_LT(statistics.faults_write, kSteps / 3);
-  EXPECT_LT(statistics.pages_in, kSteps * 3 / 2);
+  // What is asked for beyond the last step depends on when pages come: two windows at most.
+  constexpr Bytes kBeyond = 2 * StridedWalks::kLargestWindow;
+  EXPECT_LT(statistics.pages_in, kSteps * 3 / 2 + kBeyond);
   for (Bytes i = 0; i < kSteps; ++i) EXPECT_EQ(*cluster.at<Bytes>(0, 0, i * kStep), i + 7);
 }
 
