@@ -43,11 +43,12 @@ bool is_revocation(CacheEventKind kind) {
 }  // namespace
 
 Coherence::Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fabric,
-                     const Settings& settings)
+                     LossWatch& losses, const Settings& settings)
     : space_(space),
       access_(access),
       settings_(settings),
       fabric_(fabric),
+      losses_(losses),
       turns_(space.node_count()),
       turn_arbiter_(space.node_count()),
       to_job_time_(os::realtime_now() - os::monotonic_now()),
@@ -56,9 +57,9 @@ Coherence::Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fa
       strided_walks_(settings.read_ahead_pages > 0) {}
 
 Result<std::unique_ptr<Coherence>> Coherence::make(AddressSpace& space, PageAccess& access,
-                                                   fabric::Fabric& fabric,
+                                                   fabric::Fabric& fabric, LossWatch& losses,
                                                    const Settings& settings) {
-  std::unique_ptr<Coherence> made(new Coherence(space, access, fabric, settings));
+  std::unique_ptr<Coherence> made(new Coherence(space, access, fabric, losses, settings));
   const Status reserved = made->reserve_tables();
   if (!reserved.ok()) return reserved.error();
   return made;
@@ -73,6 +74,7 @@ Status Coherence::reserve_tables() {
   const PageCount pages = space_.page_limit();
   Status status = take(pages_, decltype(pages_)::make(pages));
   if (status.ok()) status = take(directory_, decltype(directory_)::make(pages));
+  if (status.ok()) status = losses_.reserve(pages);
   if (status.ok()) status = take(deadlines_, Deadlines::make());
   if (status.ok()) status = take(uses_, PageUses::make());
   if (status.ok()) status = take(copies_, PageCopies::make(pages));
@@ -167,7 +169,8 @@ void Coherence::note_fault(const Fault& fault, CacheState state) {
       .thread_id = fault.thread_id,
       .slot = index,
       .kind = kind,
-      .had_at = fought_for ? last->installed_at : 0};
+      .had_at = fought_for ? last->installed_at : 0,
+      .was_lost = losses_.was_lost(fault.page)};
   if (!waiting_.add(thread)) return;
   if (state == CacheState::kExclusive || (has_copy && !fault.write)) {
     ++counts_.stale_events;
@@ -509,8 +512,10 @@ void Coherence::release_holds() {
 void Coherence::execute(const protocol::Effect& effect, PageRun run, Contents contents) {
   switch (effect.kind) {
     case protocol::EffectKind::kProtect:
+      losses_.note_loss(run);
       return require(access_.protect(run), "protect", run);
     case protocol::EffectKind::kUnmap:
+      losses_.note_loss(run);
       counts_.pages_invalidated += run.count;
       return require(access_.unmap(run), "unmap", run);
     case protocol::EffectKind::kCopyOut:
@@ -574,6 +579,7 @@ void Coherence::wake(PageRun run) {
     count = waiting_.finish(run, os::monotonic_now(), done);
     for (std::size_t i = 0; i < count; ++i) {
       last_install_ = now_;
+      if (done[i].was_lost) losses_.add_wait(now_ - done[i].since);
       if (done[i].had_at != 0) measure_wait(done[i]);
       PageUse* use = uses_.find(done[i].page);
       if (use != nullptr && use->held) continue;  // a stale fault, or the answer to a probe

@@ -27,6 +27,7 @@
 #include "dsm/fill_around.hpp"
 #include "dsm/lent_pages.hpp"
 #include "dsm/load_store.hpp"
+#include "dsm/loss_watch.hpp"
 #include "dsm/migratory.hpp"
 #include "dsm/page_access.hpp"
 #include "dsm/page_copies.hpp"
@@ -51,9 +52,10 @@ class Coherence {
     Engine::Observer* observer = nullptr;
   };
 
-  // `space`, `access` and `fabric` outlive it.
+  // What is given by reference outlives it.
   static Result<std::unique_ptr<Coherence>> make(AddressSpace& space, PageAccess& access,
-                                                 fabric::Fabric& fabric, const Settings& settings);
+                                                 fabric::Fabric& fabric, LossWatch& losses,
+                                                 const Settings& settings);
 
   // Threads of this node wait for these pages; it is at this place of the program (recall.hpp).
   void on_faults(std::span<const Fault> faults, std::uint64_t place, Nanos now);
@@ -102,7 +104,7 @@ class Coherence {
     Contents contents = nullptr;
   };
 
-  Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fabric,
+  Coherence(AddressSpace& space, PageAccess& access, fabric::Fabric& fabric, LossWatch& losses,
             const Settings& settings);
   Status reserve_tables();
 
@@ -168,6 +170,7 @@ class Coherence {
   PageAccess& access_;
   const Settings settings_;
   fabric::Fabric& fabric_;  // for messages about turns; those about pages go by outbox_
+  LossWatch& losses_;
   const protocol::HoldSettings hold_settings_;
   protocol::TurnSchedule turns_;
   protocol::TurnMeter turn_meter_;

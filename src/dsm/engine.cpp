@@ -34,7 +34,7 @@ Result<std::unique_ptr<Engine::Service>> Engine::Service::make(AddressSpace& spa
   auto wakeup = os::Wakeup::make();
   if (!wakeup.ok()) return wakeup.error();
   service->wakeup_ = std::move(wakeup).value();
-  auto coherence = Coherence::make(space, *service->access_, fabric,
+  auto coherence = Coherence::make(space, *service->access_, fabric, service->losses_,
                                    {.read_ahead_pages = settings.read_ahead_pages,
                                     .watchdog_period = settings.watchdog_period,
                                     .memory_pages = settings.memory / base::kPageSize,
@@ -303,6 +303,9 @@ void Engine::unregister_thread(ThreadSlot* slot) {
 }
 
 void Engine::note_pause(ThreadSlot* slot) { service_->note_pause(slot); }
+
+void Engine::watch_losses() { service_->losses().begin(); }
+Nanos Engine::stall_for_lost() const { return service_->losses().stall(); }
 
 void Engine::enter_place(std::uint64_t place) {
   if (!service_->enter_place(place)) return;

@@ -144,6 +144,12 @@ class Engine {
   // At their home: `from` gave these back, so that nobody has to be asked before they are written.
   void take_back(NodeId from, const void* first, std::uint32_t mask);
 
+  // From now on, anew, it is noted which pages other nodes take from this one. What threads have
+  // waited for such pages since the engine started, ns: data that are needed by several nodes in
+  // turn, not data that come to stay. Any thread, any stack; some ns.
+  void watch_losses();
+  Nanos stall_for_lost() const;
+
   // Handles messages that have come, without blocking. Any thread.
   void poll();
 

@@ -458,6 +458,33 @@ TEST_P(EngineTest, RandomWorkloadAgreesWithAnOracle) {
   }
 }
 
+// What comes to stay is waited for once; only what others have taken since counts.
+TEST_P(EngineTest, WaitsForWhatWasLostAreCounted) {
+  if (nodes() == 1) return;
+  constexpr Bytes kPages = 40;
+  TestCluster cluster(nodes());
+  const auto touch_all = [&](std::uint32_t node) {
+    for (Bytes i = 0; i < kPages; ++i) ++*cluster.at<Bytes>(node, 0, i * kPageSize);
+  };
+  const auto waited = [&](std::uint32_t node) { return cluster.engine(node).stall_for_lost(); };
+  touch_all(0);
+  cluster.engine(0).watch_losses();
+  cluster.engine(1).watch_losses();
+  touch_all(1);
+  EXPECT_EQ(waited(0), 0);
+  EXPECT_EQ(waited(1), 0);
+  touch_all(0);
+  EXPECT_GT(waited(0), 0);
+  EXPECT_EQ(waited(1), 0);
+  touch_all(1);
+  EXPECT_GT(waited(1), 0);
+  // Of a watch that begins now nothing is lost yet.
+  const Nanos before = waited(0);
+  cluster.engine(0).watch_losses();
+  touch_all(0);
+  EXPECT_EQ(waited(0), before);
+}
+
 // Nodes that add at random places take stretched turns, in which pages come block by block.
 TEST(EngineTurns, WhoWritesAtRandomCollectsBlocks) {
   constexpr std::uint64_t kPages = 512, kEnough = 4 * kPages;

@@ -51,6 +51,7 @@ class Engine::Service final : public fabric::Handler {
   std::uint32_t give_back(std::uintptr_t address, std::uint32_t mask);
   void take_back(NodeId from, std::uintptr_t address, std::uint32_t mask);
   Statistics statistics() const;
+  LossWatch& losses() { return losses_; }
 
   void begin_helping();
   int help();
@@ -79,6 +80,8 @@ class Engine::Service final : public fabric::Handler {
   std::unique_ptr<PageAccess> access_;
   os::Wakeup wakeup_;
   os::Thread thread_;
+
+  LossWatch losses_;  // but for what is any thread's, under the lock, by Coherence
 
   mutable os::Mutex mutex_;
   std::unique_ptr<Coherence> coherence_ AMASIA_GUARDED_BY(mutex_);

@@ -23,6 +23,7 @@ struct WaitingThread {
   FaultKind kind = FaultKind::kRead;
   // When it was given the page before, by the job's clock; 0: not, or it has come to a pause since.
   Nanos had_at = 0;
+  bool was_lost = false;  // LossWatch
 };
 
 class WaitingThreads {
