@@ -14,6 +14,8 @@
 #include "os/event_poll.hpp"
 #include "os/free_memory.hpp"
 #include "os/futex.hpp"
+#include "os/interrupted_thread.hpp"
+#include "os/interruption.hpp"
 #include "os/loaded_objects.hpp"
 #include "os/memory_map.hpp"
 #include "os/mutex.hpp"

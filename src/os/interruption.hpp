@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Interrupting a thread of this process wherever it is, to look at what it does and perhaps to take
+// that from it (interrupted_thread.hpp). By SIGURG, which programs ignore unless they use sockets'
+// urgent data; those who do get theirs.
+#pragma once
+
+#include "base/base.hpp"
+#include "os/interrupted_thread.hpp"
+
+namespace amasia::os {
+
+// Called on the interrupted thread, on its alternate stack if it has one, with SIGURG blocked and
+// errno kept. Where the thread was it may have held any lock.
+using InterruptionHandler = void (*)(const InterruptedThread& thread, void* argument);
+
+// For all threads; the same handler at each call. An interruption that we did not send goes to the
+// handler that was there before, if one was.
+Status catch_interruptions(InterruptionHandler handler);
+
+// Lets the thread call the handler with `argument`, soon. A call that waits in the kernel ends
+// with EINTR, unless it is one that goes on (signal(7)). False: there is no such thread. Any thread.
+bool interrupt_thread(int thread_id, void* argument) noexcept;
+
+// Whether the thread waits in a system call, rather than for a page, or runs; true where that
+// cannot be told. Some 10 us. Any thread.
+bool waits_in_system_call(int thread_id) noexcept;
+
+// A stack for the calling thread's signal handlers, until the thread ends. Nothing where it has
+// one. On an error handlers run on the stack that the thread is on.
+Status have_alternate_stack();
+
+}  // namespace amasia::os
