@@ -17,6 +17,7 @@
 #include "loops/cpu_limit.hpp"
 #include "loops/dealer.hpp"
 #include "loops/homeward.hpp"
+#include "loops/midway.hpp"
 #include "loops/pool.hpp"
 #include "loops/probe_cache.hpp"
 #include "loops/probe_dealer.hpp"
