@@ -65,6 +65,13 @@ std::uintptr_t InterruptedThread::stack_pointer() const {
   return static_cast<std::uintptr_t>(context_of(context_).uc_mcontext.gregs[REG_RSP]);
 }
 
+InterruptedThread::Registers InterruptedThread::registers() const {
+  static_assert(REG_R8 == 0 && REG_RIP == 16);
+  Registers registers;
+  std::memcpy(registers.data(), context_of(context_).uc_mcontext.gregs, sizeof registers);
+  return registers;
+}
+
 std::size_t InterruptedThread::size() const {
   return kRegisters + processor_state_size(context_of(context_).uc_mcontext.fpregs);
 }
@@ -97,8 +104,8 @@ void go_on(std::span<const std::byte> state) {
   // The processor wants its state at a multiple of 64 bytes.
   const std::size_t size = state.size() - kRegisters;
   auto* const room = static_cast<std::byte*>(__builtin_alloca(size + 64));
-  auto* const aligned = reinterpret_cast<std::byte*>(
-      base::round_up(reinterpret_cast<std::uintptr_t>(room), 64));
+  auto* const aligned =
+      reinterpret_cast<std::byte*>(base::round_up(reinterpret_cast<std::uintptr_t>(room), 64));
   std::memcpy(aligned, state.data() + kRegisters, size);
   alignas(16) Frame frame;
   frame.flags = kHasExtended | kHasStackSegment | kStrictStackSegment;

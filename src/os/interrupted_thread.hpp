@@ -26,6 +26,10 @@ class InterruptedThread {
   // Where it was, and on which stack.
   std::uintptr_t instruction() const;
   std::uintptr_t stack_pointer() const;
+  // All general registers, these two among them. Of a thread that is twice where it was with the
+  // same ones, nothing but memory that others write can be different.
+  using Registers = std::array<std::uint64_t, 17>;
+  Registers registers() const;
   // How many bytes the state has, up to 11 KiB (AMX), and the state. Any thread may call go_on()
   // with it, on a processor with the same extensions.
   std::size_t size() const;

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 
 #include "os/syscall_trap.hpp"
 
@@ -19,15 +19,14 @@ namespace {
 
 constexpr int kSignal = SIGURG;
 
-std::atomic<InterruptionHandler> installed{nullptr};
-struct sigaction before {};  // written before `installed`
+std::once_flag once;
+struct sigaction before {};
 
-// Acquire by whoever runs the handler, partner: catch_interruptions.
 void on_signal(int number, siginfo_t* information, void* context) {
   const int error = errno;
-  const InterruptionHandler handler = installed.load(std::memory_order_acquire);
   if (information->si_code == SI_QUEUE && information->si_pid == ::getpid()) {
-    handler(InterruptedThread(context), information->si_value.sival_ptr);
+    static_cast<Interrupter*>(information->si_value.sival_ptr)
+        ->interrupted(InterruptedThread(context));
   } else if ((before.sa_flags & SA_SIGINFO) != 0) {
     before.sa_sigaction(number, information, context);
   } else if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
@@ -73,28 +72,30 @@ class AlternateStack {
 
 }  // namespace
 
-Status catch_interruptions(InterruptionHandler handler) {
-  if (installed.load(std::memory_order_acquire) == handler) return base::ok();
-  if (::sigaction(kSignal, nullptr, &before) != 0) return base::errno_error(errno, "cannot catch SIGURG");
-  installed.store(handler, std::memory_order_release);  // partner: on_signal
-  struct sigaction action {};
-  action.sa_sigaction = on_signal;
-  action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
-  if (::sigaction(kSignal, &action, nullptr) != 0) return base::errno_error(errno, "cannot catch SIGURG");
-  return base::ok();
+Status catch_interruptions() {
+  Status status = base::ok();
+  std::call_once(once, [&status] {
+    struct sigaction action {};
+    action.sa_sigaction = on_signal;
+    action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
+    const bool good =
+        ::sigaction(kSignal, nullptr, &before) == 0 && ::sigaction(kSignal, &action, nullptr) == 0;
+    if (!good) status = base::errno_error(errno, "cannot catch SIGURG");
+  });
+  return status;
 }
 
-bool interrupt_thread(int thread_id, void* argument) noexcept {
+bool interrupt_thread(int thread_id, Interrupter& by) noexcept {
   siginfo_t information{};
   information.si_signo = kSignal;
   information.si_code = SI_QUEUE;
   information.si_pid = ::getpid();
   information.si_uid = ::getuid();
-  information.si_value.sival_ptr = argument;
-  return make_uncaught_call(SYS_rt_tgsigqueueinfo,
-                            {static_cast<std::uint64_t>(::getpid()),
-                             static_cast<std::uint64_t>(thread_id), kSignal,
-                             reinterpret_cast<std::uint64_t>(&information)}) == 0;
+  information.si_value.sival_ptr = &by;
+  return make_uncaught_call(
+             SYS_rt_tgsigqueueinfo,
+             {static_cast<std::uint64_t>(::getpid()), static_cast<std::uint64_t>(thread_id),
+              kSignal, reinterpret_cast<std::uint64_t>(&information)}) == 0;
 }
 
 bool waits_in_system_call(int thread_id) noexcept {

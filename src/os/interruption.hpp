@@ -9,17 +9,24 @@
 
 namespace amasia::os {
 
-// Called on the interrupted thread, on its alternate stack if it has one, with SIGURG blocked and
-// errno kept. Where the thread was it may have held any lock.
-using InterruptionHandler = void (*)(const InterruptedThread& thread, void* argument);
+// Whoever interrupts.
+class Interrupter {
+ public:
+  // Called on the interrupted thread, on its alternate stack if it has one, with SIGURG blocked and
+  // errno kept. Where the thread was it may have held any lock.
+  virtual void interrupted(const InterruptedThread& thread) = 0;
 
-// For all threads; the same handler at each call. An interruption that we did not send goes to the
-// handler that was there before, if one was.
-Status catch_interruptions(InterruptionHandler handler);
+ protected:
+  ~Interrupter() = default;
+};
 
-// Lets the thread call the handler with `argument`, soon. A call that waits in the kernel ends
-// with EINTR, unless it is one that goes on (signal(7)). False: there is no such thread. Any thread.
-bool interrupt_thread(int thread_id, void* argument) noexcept;
+// Of all threads, once before the first one; again does nothing. A signal that is none of ours goes
+// to the handler that was there before, if one was.
+Status catch_interruptions();
+
+// Lets the thread call `by`, soon. A call that waits in the kernel ends with EINTR, unless it is
+// one that goes on (signal(7)). False: there is no such thread. By any thread.
+bool interrupt_thread(int thread_id, Interrupter& by) noexcept;
 
 // Whether the thread waits in a system call, rather than for a page, or runs; true where that
 // cannot be told. Some 10 us. Any thread.

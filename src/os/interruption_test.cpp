@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <set>
 #include <thread>
 
 #include "os/os.hpp"
@@ -14,21 +15,21 @@ namespace amasia::os {
 namespace {
 
 // A thread to be interrupted, and what the handler saw of it.
-struct Target {
+struct Target final : Interrupter {
+  void interrupted(const InterruptedThread& thread) override {
+    handler_stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+    own_stack = thread.stack_pointer();
+    registers = thread.registers();
+    ++interruptions;
+  }
   std::atomic<int> thread_id{0};
   std::atomic<bool> ends{false};
   std::atomic<int> interruptions{0};
   std::atomic<std::uintptr_t> handler_stack{0}, own_stack{0};
+  InterruptedThread::Registers registers{};  // written before interruptions
 };
 
 std::atomic<int> of_the_program{0};
-
-void note(const InterruptedThread& thread, void* argument) {
-  auto& target = *static_cast<Target*>(argument);
-  target.handler_stack = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  target.own_stack = thread.stack_pointer();
-  ++target.interruptions;
-}
 
 template <typename Condition>
 void await(Condition comes) {
@@ -45,8 +46,8 @@ class Interruption : public testing::Test {
     struct sigaction action {};
     action.sa_handler = [](int) { ++of_the_program; };
     ASSERT_EQ(::sigaction(SIGURG, &action, nullptr), 0);
-    ASSERT_TRUE(catch_interruptions(note).ok());
-    ASSERT_TRUE(catch_interruptions(note).ok()) << "once more";
+    ASSERT_TRUE(catch_interruptions().ok());
+    ASSERT_TRUE(catch_interruptions().ok()) << "once more";
   }
 };
 
@@ -62,7 +63,7 @@ TEST_F(Interruption, AThreadThatComputesCallsTheHandlerOnItsOtherStack) {
   await([&] { return target.thread_id != 0; });
   for (int i = 1; i <= 100; ++i) {
     EXPECT_FALSE(waits_in_system_call(target.thread_id));
-    ASSERT_TRUE(interrupt_thread(target.thread_id, &target));
+    ASSERT_TRUE(interrupt_thread(target.thread_id, target));
     await([&] { return target.interruptions == i; });
   }
   const auto apart = static_cast<std::int64_t>(target.handler_stack - target.own_stack);
@@ -70,6 +71,33 @@ TEST_F(Interruption, AThreadThatComputesCallsTheHandlerOnItsOtherStack) {
   target.ends = true;
   thread.join();
   EXPECT_EQ(of_the_program, 0);
+}
+
+// One that only looks has the same registers again, one that counts has not.
+TEST_F(Interruption, ItsRegistersTellWhetherItGetsOn) {
+  for (const bool counts : {false, true}) {
+    Target target;
+    std::thread thread([&] {
+      target.thread_id = current_thread_id();
+      if (counts) {
+        std::uint64_t count = 0;
+        while (!target.ends) asm volatile("addq $1, %0" : "+r"(count));
+      } else {
+        while (!target.ends) {
+        }
+      }
+    });
+    await([&] { return target.thread_id != 0; });
+    std::set<InterruptedThread::Registers> seen;
+    for (int i = 1; i <= 50; ++i) {
+      ASSERT_TRUE(interrupt_thread(target.thread_id, target));
+      await([&] { return target.interruptions == i; });
+      seen.insert(target.registers);
+    }
+    EXPECT_EQ(seen.size() == 50, counts) << seen.size();
+    target.ends = true;
+    thread.join();
+  }
 }
 
 TEST_F(Interruption, AThreadThatSleepsIsKnown) {
@@ -83,7 +111,7 @@ TEST_F(Interruption, AThreadThatSleepsIsKnown) {
   target.ends = true;
   thread.join();
   EXPECT_TRUE(waits_in_system_call(target.thread_id)) << "it is gone, so nothing is known";
-  EXPECT_FALSE(interrupt_thread(target.thread_id, &target));
+  EXPECT_FALSE(interrupt_thread(target.thread_id, target));
 }
 
 TEST_F(Interruption, TheProgramsOwnSignalsAreItsOwn) {
