@@ -8,8 +8,8 @@ namespace {
 
 constexpr double kMs = base::kMillisecond;
 
-// Looks at a loop every 20 ms until it goes home; when, or 0 if it does not within a second. Of each
-// of them so much would have taken the origin alone, and so much was waited for what was lost.
+// Looks at a loop every 20 ms until it goes home; when, or 0 if it does not within a second. Of
+// each of them so much would have taken the origin alone, and so much was waited for what was lost.
 double goes_after(double alone, double to_and_fro, double allowance = 120 * kMs) {
   Midway midway(allowance);
   for (int look = 1; look <= 50; ++look) {
@@ -20,8 +20,8 @@ double goes_after(double alone, double to_and_fro, double allowance = 120 * kMs)
 }
 
 TEST(Midway, ALoopWhosePagesGoToAndFroComesHome) {
-  EXPECT_EQ(goes_after(0.4, 0.7), 60 * kMs);           // of which 36 are lost
-  EXPECT_EQ(goes_after(0.4, 0.3), 120 * kMs);          // as far as it is for that
+  EXPECT_EQ(goes_after(0.4, 0.7), 60 * kMs);   // of which 36 are lost
+  EXPECT_EQ(goes_after(0.4, 0.3), 120 * kMs);  // as far as it is for that
   EXPECT_EQ(goes_after(0.4, 0.7, 1200 * kMs), 520 * kMs);
   EXPECT_EQ(goes_after(0, 1, 0), 20 * kMs);
 }
@@ -39,7 +39,7 @@ TEST(Midway, DataThatComeToStayAreNotCounted) {
 
 TEST(Midway, WhatWasLostBeforeDoesNotSendHomeWhatGainsNow) {
   Midway midway(120 * kMs);
-  EXPECT_FALSE(midway.hear({30 * kMs, 2 * kMs, 30 * kMs}));  // 28 ms
+  EXPECT_FALSE(midway.hear({30 * kMs, 2 * kMs, 30 * kMs}));   // 28 ms
   EXPECT_FALSE(midway.hear({60 * kMs, 60 * kMs, 32 * kMs}));  // gains
   EXPECT_FALSE(midway.hear({70 * kMs, 62 * kMs, 40 * kMs}));  // it has made good for most of it
   EXPECT_NEAR(midway.lost(), 8 * kMs, 1);

@@ -66,7 +66,7 @@ struct MovableThread {
   // How often it asked for its number and for the team's size.
   std::uint32_t asked_number = 0;
   std::uint32_t asked_size = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t interrupted_size = 0;  // of `interrupted`
   // How many of each work-sharing construct this thread has met in the region. All threads of a
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;
@@ -77,6 +77,13 @@ struct MovableThread {
   std::byte* stack_top = nullptr;
   EntryFrame* entry = nullptr;  // the call of the outlined function, on that stack
   ThreadState departure;        // where it has left that stack, and another thread goes on
+  // The same where it was interrupted in the middle of the program (os/interrupted_thread.hpp), on
+  // that stack; nullptr: it was not.
+  std::byte* interrupted = nullptr;
+  // Of the sections construct under way: the next one that is this thread's.
+  std::uint64_t next_section = 0;
+  // The loop under way; not on its way home where it is handed out.
+  ThreadLoop loop;
 };
 
 // One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but
@@ -87,14 +94,10 @@ struct alignas(64) ThreadFrame : MovableThread {
   // To the next runtime its thread is in no active region: it is its node's only one, or a guest.
   bool serial_below = false;
   bool is_guest = false;  // homecoming.hpp
-  // Of the sections construct under way: the next one that is this thread's.
-  std::uint64_t next_section = 0;
   // What the next runtime gave its thread: kmpc: the addresses of the local gtid and bound id.
   std::array<void*, 2> abi{};
   // gomp: it has made tasks since its last barrier, or may have.
   bool may_have_tasks = false;
-  // The loop under way.
-  ThreadLoop loop;
   // Of the doacross construct that the thread is in: Doacross's; else nullptr.
   void* doacross = nullptr;
   // What this thread has given and others read until it has come through the next barrier.

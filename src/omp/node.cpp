@@ -35,6 +35,9 @@ Node::Node(fabric::Fabric& fabric, Services& services, NodeSettings settings, Me
   }
   AMASIA_CHECK(settings_.core_speeds.size() == settings_.capacity.size(),
                "every node's cores have a speed");
+  if (self() == base::kOrigin && node_count() > 1) {
+    home_call_ = std::make_unique<HomeCall>(*this, settings_.home_call);
+  }
   began_ = os::monotonic_now();
   count_threads();
   fabric_.set_handler(kTeamFirst, kTeamLast, this);
@@ -108,6 +111,13 @@ void Node::on_message(const fabric::Incoming& message) {
     case kCancelMessage:
       good = on_cancel(message);
       break;
+    case kLookMessage:
+    case kSeenMessage:
+    case kHaltMessage:
+    case kHaltedMessage:
+    case kVerdictMessage:
+      good = on_home_call(message);
+      break;
     default:
       good = false;
   }
@@ -129,6 +139,45 @@ bool Node::on_cancel(const fabric::Incoming& message) {
   // Of a region that is over, or has not begun here: the flags know (D1).
   team_.cancels().raise(static_cast<Cancels>(body.what), {body.region, body.number});
   return true;
+}
+
+// Whether `message` is a Body, and `handle` takes it.
+template <typename Body, typename Handle>
+static bool is_taken(const fabric::Incoming& message, Handle handle) {
+  Body body;
+  if (message.body.size() != sizeof body) return false;
+  std::memcpy(&body, message.body.data(), sizeof body);
+  return body.region != 0 && handle(body);
+}
+
+bool Node::on_home_call(const fabric::Incoming& message) {
+  Halt& halt = team_.halt();
+  if (home_call_ != nullptr) {
+    switch (message.type) {
+      case kSeenMessage:
+        return is_taken<SeenBody>(message, [&](const SeenBody& body) {
+          return home_call_->on_seen(message.from, body);
+        });
+      case kHaltedMessage:
+        return is_taken<HaltedBody>(message, [&](const HaltedBody& body) {
+          return home_call_->on_halted(message.from, body);
+        });
+      default:
+        return false;
+    }
+  }
+  if (message.from != base::kOrigin) return false;
+  switch (message.type) {
+    case kLookMessage:
+      return is_taken<LookBody>(message, [&](const LookBody& body) { return halt.on_look(body); });
+    case kHaltMessage:
+      return is_taken<HaltBody>(message, [&](const HaltBody& body) { return halt.on_halt(body); });
+    case kVerdictMessage:
+      return is_taken<VerdictBody>(message,
+                                   [&](const VerdictBody& body) { return halt.on_verdict(body); });
+    default:
+      return false;
+  }
 }
 
 bool Node::on_single(const fabric::Incoming& message) {

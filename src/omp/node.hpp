@@ -11,7 +11,8 @@
 // copyin_met_  | forking threads                 | forking threads      | relaxed: one's own order
 // thread_homes_, values_sent_: the first thread that forked (values_owner_), between regions
 // thread_values_: thread_values.hpp
-// N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes.
+// N1 The handler takes no lock and touches no managed memory: it fills the mailbox and wakes. But
+//    for Halt's, which is held for moments, on native stacks.
 // N2 At most one global region runs at a time; region_busy_ says so on the origin.
 #pragma once
 
@@ -38,6 +39,7 @@
 #include "omp/region/argument_pages.hpp"
 #include "omp/region/region.hpp"
 #include "omp/services.hpp"
+#include "omp/team/home_call.hpp"
 #include "omp/team/affinity_format.hpp"
 #include "omp/team/team.hpp"
 #include "omp/thread_locals/thread_homes.hpp"
@@ -85,6 +87,7 @@ struct NodeSettings {
   bool display_affinity = false;
   // A thread's private copies of a reduction travel in the message if its frame is not larger.
   Bytes reduction_window = 32 * base::kKiB;
+  HomeCall::Settings home_call;
 };
 
 class Node final : public fabric::Handler {
@@ -191,6 +194,8 @@ class Node final : public fabric::Handler {
 
  private:
   friend class Team;
+  friend class Halt;
+  friend class HomeCall;
 
   // A wait's clock: when to give up spinning, when to tell of it.
   struct Patience {
@@ -210,14 +215,20 @@ class Node final : public fabric::Handler {
   void end_wait(Patience& patience);
 
   bool on_single(const fabric::Incoming& message);
+  bool on_home_call(const fabric::Incoming& message);
   bool on_cancel(const fabric::Incoming& message);
   bool is_on_board(NodeId node) const { return board_ != nullptr && board_->has(node); }
   // For Team, on leaders' native stacks.
   bool all_on_board(std::span<const NodeShare> shares) const;
-  Word meet(const Team& team, std::uint32_t generation, Word word);
-  Word meet_on_board(const Team& team, std::uint32_t generation, Word word);
-  Word meet_by_messages(const Team& team, std::uint32_t generation, Word word);
-  // The message of `rank`, once it has come; valid until the sender is let go.
+  // nullopt, on the origin: the others' threads come home (HomeCall) instead of to the meeting.
+  std::optional<Word> meet(const Team& team, std::uint32_t generation, Word word);
+  std::optional<Word> meet_on_board(const Team& team, std::uint32_t generation, Word word);
+  std::optional<Word> meet_by_messages(const Team& team, std::uint32_t generation, Word word);
+  // Waits as wait_until() does, for what other nodes' threads do. False, on the origin: they have
+  // come home before that. By the team's leader, when all threads of its node wait for others.
+  template <typename Ready>
+  bool await_or_take_home(Ready ready, const char* what, int waits_for = -1);
+  // The message of `rank`, once it has come; valid until the sender is let go. Empty: as above.
   std::span<const std::byte> await_reduction(const Team& team, std::uint32_t rank,
                                              std::uint32_t number);
   // Origin: asks for it (Mailbox), and once all have told: how long its team would have computed
@@ -297,6 +308,7 @@ class Node final : public fabric::Handler {
   // The thread pointer of the first thread that forked: others' teams are not the same threads.
   std::atomic<std::uintptr_t> values_owner_{0};
   Team team_;
+  std::unique_ptr<HomeCall> home_call_;  // on the origin of several nodes
   Mailbox mailbox_;
 
   MeetingBoard* const board_;
@@ -367,6 +379,18 @@ void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) 
         return;
     }
     wait.done();
+  }
+}
+
+template <typename Ready>
+bool Node::await_or_take_home(Ready ready, const char* what, int waits_for) {
+  const auto is_held = [this] { return home_call_ != nullptr && home_call_->is_held(); };
+  for (;;) {
+    wait_until([&] { return ready() || is_held(); }, settings_.spin_in_region, what, waits_for);
+    if (ready()) return true;
+    if (!home_call_->take()) continue;
+    team_.take_guests(home_call_->lost());
+    return false;
   }
 }
 

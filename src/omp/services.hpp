@@ -68,6 +68,16 @@ class Services {
   // Whether a thread of a region may go on as another one, which may be another node's: nothing of
   // the program, nor of the next runtime, is its own. The same on all nodes.
   virtual bool can_move_threads() const { return false; }
+  // Whether it is an instruction of the program, not of a library that keeps a state of its own.
+  // Any thread, any context.
+  virtual bool is_program_code(const void* instruction) const {
+    (void)instruction;
+    return false;
+  }
+  // From now on it is noted which pages other nodes take from this one; what threads have waited
+  // for such pages so far, ns. Any thread; some ns.
+  virtual void watch_losses() {}
+  virtual Nanos stall_for_lost() const { return 0; }
   // Where the program's threads may run on this node, whatever the next runtime binds them to.
   virtual std::span<const int> cores() const { return {}; }
   // Starts a thread that executes the program, on any of these. Native stack.

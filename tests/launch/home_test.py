@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program whose time loop is inside of a region that does not pay: its threads come home."""
+"""Programs whose only region does not pay: their threads come home in the middle of it, at a barrier
+of its time loop, or out of a loop that comes to none."""
 
 import json
 import os
@@ -12,17 +13,20 @@ from launcher import BUILD, LaunchTest, finish, main, nodes_of, start, started_a
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c" / "time_loop_inside.c"
 PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
+# Two seconds where it is shared, half of that alone.
+SCATTER = (str(BUILD / "bin" / "launch_test_scatter"), "200000000")
+SLOW = "--link=100,200"
 
 
 class Home(LaunchTest):
     def tearDown(self):
         self.assert_nothing_left()
 
-    def statistics(self, *options, threads):
+    def statistics(self, *options, threads, command=(PROGRAM, "1000")):
         file = pathlib.Path(self.folder.name) / "stats.json"
-        result = self.run_amasia("run", *options, f"--stats={file}", PROGRAM, "1000",
+        result = self.run_amasia("run", *options, f"--stats={file}", *command,
                                  AMASIA_LIBRARY=None, OMP_NUM_THREADS=str(threads))
-        plain = subprocess.run([PROGRAM, "1000"], env=self.env(OMP_NUM_THREADS=str(threads)),
+        plain = subprocess.run(command, env=self.env(OMP_NUM_THREADS=str(threads)),
                                text=True, capture_output=True, check=True)
         self.assertEqual((result.code, result.out, result.err), (0, plain.stdout, ""))
         (region,) = json.loads(file.read_text())["regions"]
@@ -41,6 +45,13 @@ class Home(LaunchTest):
             told = self.run_amasia("explain", file)
             self.assertIn(f"  {region['reason']}\n", told.out)
 
+    def test_it_goes_on_in_the_middle_of_a_loop(self):
+        for threads in (2, 4):
+            region, _ = self.statistics("-n2", SLOW, threads=threads, command=SCATTER)
+            self.assertEqual((region["runs"], region["phase"], region["runs_come_home"]),
+                             (1, "alone", 1))
+            self.assertGreater(region["lost_before_home_ns"], 0)
+
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):
             region, _ = self.statistics("-n2", *options, threads=2)
@@ -56,21 +67,35 @@ class Home(LaunchTest):
         self.assertEqual((result.code, result.out), (7, ""), result)
         self.assertIn("threads of other nodes come home", result.err)
 
+    def test_a_thread_that_has_come_out_of_a_loop_may_end_the_program(self):
+        result = self.run_amasia("run", "-n2", SLOW, "--log-level=debug", SCATTER[0],
+                                 "400000000", "199999999", AMASIA_LIBRARY=None, OMP_NUM_THREADS="2")
+        self.assertEqual((result.code, result.out), (7, ""), result)
+        self.assertIn("threads of other nodes come home", result.err)
+
     def test_a_node_may_be_lost_at_any_time(self):
         for node, after in ((1, 0.2), (1, 0.5), (1, 1.5), (0, 1.5)):
-            process = start("run", "-n2", PROGRAM, "100000000",
-                            env=self.env(AMASIA_LIBRARY=None, OMP_NUM_THREADS="4"))
-            self.addCleanup(process.kill)
-            wait_until(lambda: len(nodes_of(self.mark, PROGRAM)) == 2, "both nodes run")
-            lost = sorted(nodes_of(self.mark, PROGRAM), key=started_at)[node]
-            time.sleep(after)
-            os.kill(lost, signal.SIGKILL)
-            result = finish(process, time.monotonic())
-            # As of a node that goes, and of a program that is killed.
-            self.assertEqual(result.code, 125 if node == 1 else -signal.SIGKILL, result)
-            self.assertIn(f"amasia: node {node} (process {lost}) was killed by SIGKILL", result.err)
-            self.assertLess(result.seconds, 10)
-            self.assert_nothing_left()
+            self.check_that_a_node_may_be_lost(node, after, (PROGRAM, "100000000"))
+
+    def test_a_node_may_be_lost_in_a_loop(self):
+        for node, after in ((1, 0.4), (1, 0.7), (1, 1.2), (0, 0.7)):
+            self.check_that_a_node_may_be_lost(node, after, (SLOW, SCATTER[0], "4000000000"))
+
+    def check_that_a_node_may_be_lost(self, node, after, command):
+        program = next(word for word in command if word.startswith("/"))
+        process = start("run", "-n2", *command,
+                        env=self.env(AMASIA_LIBRARY=None, OMP_NUM_THREADS="4"))
+        self.addCleanup(process.kill)
+        wait_until(lambda: len(nodes_of(self.mark, program)) == 2, "both nodes run")
+        lost = sorted(nodes_of(self.mark, program), key=started_at)[node]
+        time.sleep(after)
+        os.kill(lost, signal.SIGKILL)
+        result = finish(process, time.monotonic())
+        # As of a node that goes, and of a program that is killed.
+        self.assertEqual(result.code, 125 if node == 1 else -signal.SIGKILL, result)
+        self.assertIn(f"amasia: node {node} (process {lost}) was killed by SIGKILL", result.err)
+        self.assertLess(result.seconds, 10)
+        self.assert_nothing_left()
 
 
 if __name__ == "__main__":

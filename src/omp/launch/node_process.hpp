@@ -101,6 +101,11 @@ class NodeProcess final : public Services,
   bool can_move_threads() const override {
     return threads_may_move_ && kind_of_thread_locals() == ThreadLocals::Kind::kNone;
   }
+  bool is_program_code(const void* instruction) const override {
+    return process_.objects.is_of_program(instruction);
+  }
+  void watch_losses() override { engine_->watch_losses(); }
+  Nanos stall_for_lost() const override { return engine_->stall_for_lost(); }
   std::span<const int> cores() const override { return cores_; }
   Status start_thread(pthread_t& thread, void* (*function)(void*), void* argument) override {
     return start_program_thread(thread, function, argument, cores_);

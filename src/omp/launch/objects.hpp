@@ -72,6 +72,12 @@ class ObjectTable {
     return object != nullptr && object->role == ObjectRole::kSystem;
   }
 
+  // Whether it is within a program object that was loaded at start.
+  bool is_of_program(const void* address) const noexcept {
+    const LoadedObject* const object = find(reinterpret_cast<std::uintptr_t>(address));
+    return object != nullptr && object->role == ObjectRole::kProgram;
+  }
+
   // Whether what the code at `address` allocates is this node's own business. Some 5 ns for what
   // was loaded at start; code of unknown origin (generated at run time) is the program's.
   bool allocates_privately(const void* address) noexcept {

@@ -13,14 +13,15 @@ bool Node::all_on_board(std::span<const NodeShare> shares) const {
                              [this](const NodeShare& share) { return is_on_board(share.node); });
 }
 
-Word Node::meet(const Team& team, std::uint32_t generation, Word word) {
-  const Word brought = team.meets_on_board() ? meet_on_board(team, generation, word)
-                                             : meet_by_messages(team, generation, word);
+std::optional<Word> Node::meet(const Team& team, std::uint32_t generation, Word word) {
+  const std::optional<Word> brought = team.meets_on_board()
+                                          ? meet_on_board(team, generation, word)
+                                          : meet_by_messages(team, generation, word);
   services_.show_progress();
   return brought;
 }
 
-Word Node::meet_on_board(const Team& team, std::uint32_t generation, Word word) {
+std::optional<Word> Node::meet_on_board(const Team& team, std::uint32_t generation, Word word) {
   using Action = BoardMeeting::Action;
   const std::span<const NodeShare> shares = team.shares();
   // Rises from meeting to meeting; its lowest bit alternates within a region. Two regions' meetings
@@ -43,8 +44,10 @@ Word Node::meet_on_board(const Team& team, std::uint32_t generation, Word word) 
         board_->ring(other());
         break;
       case Action::kAwait:
-        wait_until([&] { return board_->has_arrived(other(), number); }, settings_.spin_in_region,
-                   "the arrival at a barrier", other().value);
+        if (!await_or_take_home([&] { return board_->has_arrived(other(), number); },
+                                "the arrival at a barrier", other().value)) {
+          return std::nullopt;
+        }
         break;
       case Action::kTake:
         meeting.take(board_->word_of(other(), number));
@@ -56,7 +59,7 @@ Word Node::meet_on_board(const Team& team, std::uint32_t generation, Word word) 
   }
 }
 
-Word Node::meet_by_messages(const Team& team, std::uint32_t generation, Word word) {
+std::optional<Word> Node::meet_by_messages(const Team& team, std::uint32_t generation, Word word) {
   const std::span<const NodeShare> shares = team.shares();
   Meeting meeting(team.rank(), static_cast<std::uint32_t>(shares.size()));
   Meeting::Step step = meeting.arrive(word);
@@ -66,8 +69,11 @@ Word Node::meet_by_messages(const Team& team, std::uint32_t generation, Word wor
     send(shares[step.to].node, kSignalMessage, fabric::bytes_of(signal));
     const std::uint32_t round = meeting.awaited_round();
     const NodeId awaited = shares[meeting.awaited_rank()].node;
-    wait_until([&] { return mailbox_.has_signal(team.region(), generation, round); },
-               settings_.spin_in_region, "the arrival at a barrier", awaited.value);
+    if (!await_or_take_home(
+            [&] { return mailbox_.has_signal(team.region(), generation, round); },
+            "the arrival at a barrier", awaited.value)) {
+      return std::nullopt;
+    }
     meeting.hear(round, mailbox_.signal(generation, round));
     step = meeting.advance();
   }
@@ -119,8 +125,11 @@ std::span<const std::byte> Node::await_reduction(const Team& team, std::uint32_t
   const std::uint64_t key = key_of(team.region(), number);
   // A large one comes by message from a node on the board, too.
   const auto posted = [&] { return is_on_board(from) && board_->has_reduction(from, key); };
-  wait_until([&] { return posted() || mailbox_.has_reduction(rank, team.region(), number); },
-             settings_.spin_in_region, "the reduction's share", from.value);
+  if (!await_or_take_home(
+          [&] { return posted() || mailbox_.has_reduction(rank, team.region(), number); },
+          "the reduction's share", from.value)) {
+    return {};
+  }
   if (!posted()) return mailbox_.reduction(rank);
   const std::span<const std::byte> body = board_->reduction(from);
   AMASIA_CHECK(Mailbox::is_well_formed_reduction(body), "a posted reduction is as it was written");

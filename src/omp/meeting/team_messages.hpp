@@ -27,6 +27,11 @@ inline constexpr fabric::MessageType kAskValuesMessage = 0x20a;  // origin -> pa
 inline constexpr fabric::MessageType kValuesMessage = 0x20b;     // either way
 inline constexpr fabric::MessageType kTravellersMessage = 0x20c;  // participant -> origin
 inline constexpr fabric::MessageType kWorkMessage = 0x20d;       // participant -> origin
+inline constexpr fabric::MessageType kLookMessage = 0x20e;       // origin -> participant
+inline constexpr fabric::MessageType kSeenMessage = 0x20f;       // participant -> origin
+inline constexpr fabric::MessageType kHaltMessage = 0x210;       // origin -> participant
+inline constexpr fabric::MessageType kHaltedMessage = 0x211;     // participant -> origin
+inline constexpr fabric::MessageType kVerdictMessage = 0x212;    // origin -> participant
 
 // Followed by `share_count` WireShare, `word_count` words, `format_size` bytes of the affinity
 // format (0: the program has set none) and `extra_size` bytes.
@@ -70,6 +75,58 @@ struct WorkBody {
   std::uint32_t region;
   std::uint32_t reserved;
   Nanos computed;
+};
+
+// Asks what the node does in the middle of a loop; `number` counts questions (home_call.hpp).
+struct LookBody {
+  std::uint32_t region;
+  std::uint32_t number;
+};
+
+// The answer: the CPU time that the leader's thread has used, -1 if it is not in the region; and
+// what the node's threads have waited for pages that it had and others have taken. Only differences
+// say something.
+struct SeenBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  Nanos cpu;
+  Nanos to_and_fro;
+};
+
+// How far a thread has come in its region: all have where it may be taken home.
+struct Progress {
+  std::uint64_t singles = 0;
+  std::uint64_t loops = 0;
+  std::uint64_t doacrosses = 0;
+  std::uint32_t meetings = 0;
+  std::uint32_t reductions = 0;
+  bool operator==(const Progress&) const = default;
+};
+
+// The node's threads are to stop where they are; `number` counts attempts. They may go home only
+// where processors have the same registers.
+struct HaltBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint64_t register_sets;
+};
+
+// They have all stopped, or not: some thread was where it may not, and those that have stopped go
+// on.
+struct HaltedBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint32_t held;
+  std::uint32_t reserved;
+  Progress progress;
+};
+
+// Those that have stopped come home, or go on.
+struct VerdictBody {
+  std::uint32_t region;
+  std::uint32_t number;
+  std::uint32_t goes_home;
+  std::uint32_t reserved;
 };
 
 // Followed by `count` Travellers: all the node's threads.

@@ -132,7 +132,9 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   mailbox_.expect_joins(region);
   // Its arguments, which other nodes read first, were kept for the thread that has written them.
   services_.note_pause();
+  if (plan.may_come_home) services_.watch_losses();
   tell_region(plan, head, tail);
+  if (plan.may_come_home) home_call_->begin(plan.may_lose);
   services_.enter_place(team_.place());
 }
 
@@ -208,7 +210,11 @@ void Node::join_region(const RegionPlan& plan) {
     return posted + mailbox_.joined() == others.size();
   };
   const Nanos begin = os::monotonic_now();
-  wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
+  if (!await_or_take_home(all_have_joined, "the end of the region on other nodes")) {
+    team_.await_guests_end();
+    wait_until(all_have_joined, settings_.spin_in_region, "the end of the region on other nodes");
+  }
+  if (plan.may_come_home) home_call_->end();
   const Nanos joining = os::monotonic_now() - begin;
   if (team_.mends_dynamic()) team_.runtime().set_dynamic(true);
   std::array<NodeTotals, base::kMaxNodes> totals;
@@ -295,6 +301,7 @@ void Node::serve_region() {
                .arguments = {head.arguments, head.to_give_back},
                .may_come_home = head.goes_on_at != 0,
                .can_leave = head.goes_on_at == own_code() && services_.can_move_threads()});
+  if (head.goes_on_at != 0) services_.watch_losses();
   if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());
   mailbox_.drop_region();

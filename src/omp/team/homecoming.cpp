@@ -79,8 +79,12 @@ void Guests::go_on(Guest& guest) {
   context.native_stack = stack_pointer - 512;
   amasia_switch(
       stack_pointer - 512,
-      [](void* it) { amasia_resume(&static_cast<Guest*>(it)->frame.departure); }, &guest,
-      &guest.end);
+      [](void* it) {
+        const ThreadFrame& left = static_cast<Guest*>(it)->frame;
+        if (left.interrupted == nullptr) amasia_resume(&left.departure);
+        os::go_on({left.interrupted, left.interrupted_size});
+      },
+      &guest, &guest.end);
   set_stack_guard(own_guard);
   context = ThreadContext{};
   frame.active += os::monotonic_now() - frame.waited;
@@ -155,7 +159,7 @@ void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
       meet(std::nullopt, wishes | flags_for_home());
       if ((agreed_ & kTell) != 0 && !on_origin()) tell_work(frame);
       if (goes_home() && on_origin()) {
-        take_guests();
+        take_guests(homeward_.lost());
         runtime_->release(frame);  // guests are past this barrier
       } else {
         release_here(frame);
@@ -212,11 +216,13 @@ std::uint64_t Team::flags_for_home() const {
 }
 
 // By the leader, between the halves of the barrier. The node's other threads find the team changed.
-void Team::take_guests() {
-  on_native_stack([this] {
+void Team::take_guests(double lost) {
+  on_native_stack([this, lost] {
+    node_.home_call_->end();  // it looks at the team that changes here
     const std::vector<Traveller> travellers = node_.await_travellers(*this);
     base::log_line(base::LogLevel::kDebug, "{} threads of other nodes come home, {:.0f} ms lost",
-                   travellers.size(), homeward_.lost() / 1e6);
+                   travellers.size(), lost / 1e6);
+    lost_at_home_ = lost;
     const NodeShare all{.node = node_.self(), .threads = size_};
     shares_.assign(1, all);
     powers_ = powers_of(shares_);
@@ -258,7 +264,27 @@ void Team::leave(ThreadFrame& frame) {
 }
 
 std::optional<double> Team::lost_before_home() const {
-  return guests_ != nullptr ? std::optional(homeward_.lost()) : std::nullopt;
+  return guests_ != nullptr ? std::optional(lost_at_home_) : std::nullopt;
 }
+
+Progress Team::progress_of(const ThreadFrame& frame) const {
+  return {.singles = frame.singles_met,
+          .loops = frame.loops_met,
+          .doacrosses = frame.doacrosses_met,
+          .meetings = meetings(),
+          .reductions = reductions_};
+}
+
+bool Team::is_in_step() const {
+  return std::all_of(frames_.begin(), frames_.begin() + forked_, [this](const auto& frame) {
+    return progress_of(*frame) == progress();
+  });
+}
+
+void Team::await_guests() {
+  on_native_stack([this] { guests_->await_all(); });
+}
+
+void Team::await_guests_end() { guests_->await_end(); }
 
 }  // namespace amasia::omp

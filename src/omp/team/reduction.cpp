@@ -55,7 +55,7 @@ bool Team::reduce(ThreadFrame& frame, const Reduction& reduction, bool nowait) {
   combine_local(reduction);
   if (nowait) release_here(frame);
   if (on_origin()) {
-    combine_remote(reduction, nowait);
+    if (!combine_remote(reduction, nowait)) combine_guests(reduction, nowait);
     ++reductions_;
     return true;  // reduce_end lets the others go
   }
@@ -81,13 +81,26 @@ void Team::combine_local(const Reduction& reduction) {
   }
 }
 
-void Team::combine_remote(const Reduction& reduction, bool nowait) {
+// The others' threads have come home before they came to the reduction.
+void Team::combine_guests(const Reduction& reduction, bool nowait) {
+  await_guests();
+  for (std::uint32_t id = forked_; id < size_; ++id) {
+    reduction.combine(reduction.list.data(), deposits_[id].list);
+  }
+  if (nowait) guests_->let_go();
+}
+
+// False: they have not told, and come home.
+bool Team::combine_remote(const Reduction& reduction, bool nowait) {
   std::vector<void*>& list = received_list_;
   std::vector<std::byte>& image = received_image_;
   for (std::uint32_t rank = 1; rank < shares_.size(); ++rank) {
     ReductionHead head{};
+    bool have_come = true;
     on_native_stack([&] {
       const std::span<const std::byte> body = node_.await_reduction(*this, rank, reductions_);
+      have_come = !body.empty();
+      if (!have_come) return;
       std::memcpy(&head, body.data(), sizeof head);
       node_.take_arguments_back(shares_[rank].node, arguments_among(head.given_back));
       AMASIA_CHECK(head.list_count == reduction.list.size(),
@@ -100,6 +113,7 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
                           kAlignment,
                   body.data() + sizeof head + list.size() * sizeof(void*), head.window_size);
     });
+    if (!have_come) return false;
     const std::uintptr_t image_begin =
         base::round_up(reinterpret_cast<std::uintptr_t>(image.data()), kAlignment);
     for (void*& entry : list) {
@@ -113,6 +127,7 @@ void Team::combine_remote(const Reduction& reduction, bool nowait) {
       on_native_stack([&] { node_.tell_consumed(shares_[rank].node, region(), reductions_); });
     }
   }
+  return true;
 }
 
 void Team::send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait) {

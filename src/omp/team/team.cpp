@@ -92,12 +92,21 @@ void Team::begin(const Begin& begin) {
   // Without a runtime: tests of single constructs.
   can_be_cancelled_ = runtime_ != nullptr && runtime_->cancellation();
   agreed_ = 0;
-  meetings_ = 0;
+  meetings_.store(0, std::memory_order_relaxed);
   reductions_ = 0;
   deposits_.assign(local_size(), Deposit{});
   travellers_.resize(may_come_home_ ? forked_ : 0);
   departed_.store(0, std::memory_order_relaxed);
   if (faulted_.size() < local_size()) faulted_.resize(local_size(), 1);
+  leader_thread_.store(-1, std::memory_order_relaxed);
+  if (on_origin()) {
+    // Who waits for them may not see it grow.
+    if (may_come_home_) deposits_.reserve(size_);
+  } else if (may_come_home_ && can_leave_) {
+    halt_.open(begin.region, forked_);
+  } else {
+    halt_.close();
+  }
   region_.store(begin.region, std::memory_order_release);  // partner: region()
   while (frames_.size() < local_size()) {
     auto stack = node_.services().acquire_stack();
@@ -161,6 +170,13 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
   if (mend_dynamic_) runtime_->set_dynamic(true);
+  if (may_come_home_) {
+    if (!on_origin()) {
+      halt_.enter(local_id);
+    } else if (local_id == 0 && os::have_alternate_stack().ok()) {
+      leader_thread_.store(os::current_thread_id(), std::memory_order_relaxed);
+    }
+  }
   // Returns from home, too: where the thread's part ends on another node.
   on_managed_stack(
       stack.top,
@@ -176,6 +192,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
         }
       },
       &frame.home);
+  if (may_come_home_ && !on_origin()) halt_.leave(local_id);
   if (std::exchange(frame.counters, nullptr) != nullptr) {
     const LeaderCounters::Counts counted = counters_.end();
     frame.totals.cache_misses = to_32_bits(counted.cache_misses);
@@ -273,7 +290,7 @@ void Team::leave_loop(ThreadFrame& frame) {
 
 bool Team::cancel(ThreadFrame& frame, Cancels what) {
   if (!can_be_cancelled_) return false;
-  raise(what, what == Cancels::kParallel ? 0 : meetings_);
+  raise(what, what == Cancels::kParallel ? 0 : meetings());
   // Whoever waits for more of its iterations waits for threads that have left.
   const bool handed_out = frame.loop.slot != nullptr && !frame.loop.ordered;
   if (what == Cancels::kWorkshare && handed_out) {
@@ -285,7 +302,7 @@ bool Team::cancel(ThreadFrame& frame, Cancels what) {
 }
 
 bool Team::cancellation_point(ThreadFrame& frame, Cancels what) {
-  if (!can_be_cancelled_ || !cancels_.is_raised(what, {region(), meetings_})) return false;
+  if (!can_be_cancelled_ || !cancels_.is_raised(what, {region(), meetings()})) return false;
   leave_loop(frame);
   return true;
 }
@@ -318,7 +335,7 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
   Deposit& deposit = deposits_[frame.local_id];
   deposit.has_word = value.has_value();
   deposit.word = value.value_or(0);
-  deposit.meeting = meetings_;
+  deposit.meeting = meetings();
   const WaitScope waiting(frame);
   node_.services().note_pause();
   if (gather_here(frame)) {
@@ -330,13 +347,13 @@ std::uint64_t Team::barrier_with(ThreadFrame& frame, std::optional<std::uint64_t
 
 std::optional<std::uint64_t> Team::deposited_word() const {
   for (const Deposit& deposit : deposits_) {
-    if (deposit.has_word && deposit.meeting == meetings_) return deposit.word;
+    if (deposit.has_word && deposit.meeting == meetings()) return deposit.word;
   }
   return std::nullopt;
 }
 
 std::uint64_t Team::meet(std::optional<std::uint64_t> value, std::uint64_t flags) {
-  const std::uint32_t generation = meetings_++;
+  const std::uint32_t generation = meetings();
   Word brought{value.has_value(), value.value_or(0)};
   if (flags != 0) brought.join({true, flags});
   if (can_be_cancelled_) {
@@ -345,8 +362,17 @@ std::uint64_t Team::meet(std::optional<std::uint64_t> value, std::uint64_t flags
   }
   on_native_stack([&] {
     node_.services().publish_output();
-    brought = node_.meet(*this, generation, brought);
+    const std::optional<Word> met = node_.meet(*this, generation, brought);
+    if (met) {
+      brought = *met;
+      return;
+    }
+    // The others' threads come to this barrier as guests.
+    await_guests();
+    const std::optional<std::uint64_t> given = deposited_word();
+    brought = {given.has_value(), given.value_or(0)};
   });
+  meetings_.store(generation + 1, std::memory_order_relaxed);
   agreed_ = brought.value & Word::kFlags;
   return brought.value & ~Word::kFlags;
 }
@@ -387,6 +413,8 @@ bool Team::ask_for_single(const ThreadFrame& frame, std::uint64_t number) {
 
 void Team::copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void* to, void* from),
                         bool did_it) {
+  // Copying counts as waiting, and as being in our code: `copy` is the program's.
+  const WaitScope waiting(frame);
   Deposit& own = deposits_[frame.local_id];
   if (did_it) {
     own.list = static_cast<void**>(list.data);
@@ -408,7 +436,7 @@ void Team::copy_private(ThreadFrame& frame, PrivateList list, void (*copy)(void*
 // giver's deposit stays as it is until all threads have come to the next barrier.
 void* Team::given_here() const {
   const auto giver = std::ranges::find_if(deposits_, [this](const Deposit& deposit) {
-    return deposit.has_word && deposit.meeting + 1 == meetings_;
+    return deposit.has_word && deposit.meeting + 1 == meetings();
   });
   return giver != deposits_.end() ? giver->list : nullptr;
 }

@@ -31,6 +31,7 @@
 #include "omp/region/region.hpp"
 #include "omp/team/cancellation.hpp"
 #include "omp/team/copy_private.hpp"
+#include "omp/team/halt.hpp"
 #include "omp/team/homecoming.hpp"
 #include "omp/team/leader_counters.hpp"
 #include "omp/team/single_board.hpp"
@@ -171,6 +172,22 @@ class Team {
   PageWindow arguments_among(std::uint32_t mask) const {
     return {arguments_.first, arguments_.mask & mask};
   }
+  // Coming home out of a loop. On another node: for its handler. How far the team's leader has
+  // come, once it stands; and whether all of the node's threads have come as far.
+  Halt& halt() { return halt_; }
+  Progress progress() const { return progress_of(*frames_[0]); }
+  bool is_in_step() const;
+  // On the origin: how many barriers have been passed; and its leader's thread, -1: not yet there.
+  // Any thread.
+  std::uint32_t meetings() const { return meetings_.load(std::memory_order_relaxed); }
+  int leader_thread() const { return leader_thread_.load(std::memory_order_relaxed); }
+  // On the origin, by its leader: takes in the threads that are on their way; `lost`: what the
+  // region has lost by now, ns. Those that come out of a loop end at the barrier or the reduction
+  // where the leader is, which waits for them by await_guests(), or at the region's end.
+  void take_guests(double lost);
+  void await_guests();
+  void await_guests_end();
+
   // On another node than the origin, at its end: those pages that it still has.
   std::uint32_t give_arguments_back();
 
@@ -185,6 +202,7 @@ class Team {
  private:
   class Body;
   friend class Guests;
+  friend class Halt;
   // What a thread leaves for its leader before the node's threads gather.
   struct alignas(64) Deposit {
     void** list = nullptr;
@@ -197,7 +215,8 @@ class Team {
   void run_thread(std::uint32_t local_id, std::uint32_t local_size, void* abi0, void* abi1);
   std::uint32_t marks_of(const ThreadFrame& frame) const;
   void combine_local(const Reduction& reduction);
-  void combine_remote(const Reduction& reduction, bool nowait);
+  bool combine_remote(const Reduction& reduction, bool nowait);
+  void combine_guests(const Reduction& reduction, bool nowait);
   void send_reduction(ThreadFrame& frame, const Reduction& reduction, bool nowait);
   std::uint64_t meet(std::optional<std::uint64_t> value, std::uint64_t flags = 0);
   void leave_together(ThreadFrame& frame);
@@ -208,7 +227,7 @@ class Team {
   std::uint64_t wishes_for_home(const ThreadFrame& frame, const void* place);
   std::uint64_t flags_for_home() const;
   void tell_work(const ThreadFrame& frame);
-  void take_guests();
+  Progress progress_of(const ThreadFrame& frame) const;
   void depart(ThreadFrame& frame);
   void leave(ThreadFrame& frame);
   void raise(Cancels what, std::uint32_t number);
@@ -265,7 +284,11 @@ class Team {
   std::unique_ptr<Guests> guests_;            // on the origin, once they have come
   std::vector<Traveller> travellers_;         // elsewhere, each written by its thread
   std::atomic<std::uint32_t> departed_{0};    // of these; who is last reads them
-  std::uint32_t meetings_ = 0;    // barriers between nodes so far: the next one's generation
+  Halt halt_{*this};                          // elsewhere
+  std::atomic<int> leader_thread_{-1};        // on the origin
+  double lost_at_home_ = 0;                   // by then, ns
+  // Barriers between nodes so far: the next one's generation. By the leader; others look.
+  std::atomic<std::uint32_t> meetings_{0};
   std::uint32_t reductions_ = 0;  // the next reduction's number
   // The leader's, kept from one reduction to the next: an allocation on a managed stack costs four
   // system calls. Resized on native stacks.

@@ -24,6 +24,14 @@ inline constexpr std::size_t kStacks = 8;
 
 using Work = void (*)(ThreadFrame& frame, void* const* words);
 
+// Functions that are taken for the program's own code, where threads may be stopped: by themselves
+// in a section of that name, whose ends the linker knows. There is one, so that there are ends.
+#define AMASIA_TEST_PROGRAM __attribute__((section("test_program"), noinline))
+extern "C" {
+extern const char __start_test_program[], __stop_test_program[];
+}
+AMASIA_TEST_PROGRAM inline void nothing_of_a_program() {}
+
 // Forks std::threads and meets at a std::barrier.
 class ThreadRuntime final : public LocalRuntime {
  public:
@@ -119,6 +127,10 @@ class TestServices final : public Services {
   }
 
   bool can_move_threads() const override { return threads_move_; }
+  bool is_program_code(const void* instruction) const override {
+    const auto* const at = static_cast<const char*>(instruction);
+    return at >= __start_test_program && at < __stop_test_program;
+  }
 
   bool threads_move_ = false;
   ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
@@ -172,7 +184,8 @@ class Job {
   // `last_cores`: what the last node is limited to; 0: nothing. Short as they are, regions are to
   // be carried.
   Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0,
-      base::SharePolicy share = base::SharePolicy::kAlways)
+      base::SharePolicy share = base::SharePolicy::kAlways,
+      HomeCall::Settings home_call = {})
       : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
     const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
@@ -180,6 +193,7 @@ class Job {
     settings.core_speeds.assign(nodes, 1.0);
     settings.share = share;
     settings.reduction_window = window;
+    settings.home_call = home_call;
     settings.cpu_limits.resize(nodes);
     settings.cpu_limits.back() = {.cores = last_cores, .period = base::kMillisecond};
     // What every kernel counts, in the place of what not every processor does.

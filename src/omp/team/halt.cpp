@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/team/halt.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "omp/meeting/mailbox.hpp"
+#include "omp/node.hpp"
+#include "omp/team/team.hpp"
+#include "omp/wait_scope.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// Below the stack pointer: what the calling convention lets a function use there, and room to
+// spare.
+constexpr std::size_t kRedZone = 128;
+constexpr std::size_t kRoom = 16 * base::kKiB;
+constexpr Nanos kPause = base::kMillisecond;
+
+// What the C++ library keeps for a thread that handles an exception, or for which one is on its
+// way.
+bool has_exceptions() {
+  struct Globals {
+    void* caught;
+    unsigned uncaught;
+  };
+  const auto* const globals = reinterpret_cast<const Globals*>(abi::__cxa_get_globals());
+  return globals->caught != nullptr || globals->uncaught != 0;
+}
+
+// The loader's first entry: it has pushed the address of what this process's loader keeps of an
+// object, and is about to jump into the loader.
+bool is_on_the_way_to_the_loader(const unsigned char* instruction, const Services& services) {
+  constexpr unsigned char kPush[] = {0xff, 0x35};  // of what lies relative to the instruction
+  constexpr std::ptrdiff_t kLength = 6;
+  const unsigned char* const before = instruction - kLength;
+  return services.is_program_code(before) && std::equal(std::begin(kPush), std::end(kPush), before);
+}
+
+}  // namespace
+
+void Halt::open(std::uint32_t region, std::uint32_t threads) {
+  const Status caught = os::catch_interruptions();
+  const std::lock_guard lock(mutex_);
+  if (!caught.ok()) {
+    base::log_line(base::LogLevel::kInfo, "loops stay where they are: {}", caught.error().message);
+    return;
+  }
+  if (room_ < threads) {
+    thread_ids_ = std::make_unique<std::atomic<int>[]>(threads);
+    room_ = threads;
+  }
+  for (std::uint32_t id = 0; id < threads; ++id) {
+    thread_ids_[id].store(0, std::memory_order_relaxed);
+  }
+  threads_ = threads;
+  region_ = region;
+}
+
+void Halt::close() {
+  const std::lock_guard lock(mutex_);
+  region_ = 0;
+}
+
+void Halt::enter(std::uint32_t local_id) {
+  if (region_ == 0 || !os::have_alternate_stack().ok()) return;
+  thread_ids_[local_id].store(os::current_thread_id(), std::memory_order_release);
+}
+
+void Halt::leave(std::uint32_t local_id) {
+  if (region_ != 0) thread_ids_[local_id].store(0, std::memory_order_release);
+}
+
+// What its threads do stands for what they all do.
+bool Halt::on_look(const LookBody& look) {
+  SeenBody seen{.region = look.region, .number = look.number, .cpu = -1, .to_and_fro = 0};
+  {
+    const std::lock_guard lock(mutex_);
+    const int leader = region_ == look.region ? thread_ids_[0].load(std::memory_order_acquire) : 0;
+    if (leader != 0) seen.cpu = os::thread_cpu_time(leader);
+  }
+  seen.to_and_fro = team_.node().services().stall_for_lost();
+  team_.node().send(base::kOrigin, kSeenMessage, fabric::bytes_of(seen));
+  return true;
+}
+
+bool Halt::on_halt(const HaltBody& halt) {
+  const std::uint64_t attempt = key_of(halt.region, halt.number);
+  const std::lock_guard lock(mutex_);
+  if (region_ != halt.region || halt.register_sets != os::register_sets() ||
+      !interrupts_all(attempt)) {
+    tell(attempt, false);
+  }
+  return true;
+}
+
+bool Halt::interrupts_all(std::uint64_t attempt) {
+  const auto id_of = [this](std::uint32_t id) {
+    return thread_ids_[id].load(std::memory_order_acquire);  // partner: enter
+  };
+  // One that sleeps would be woken, which the program would see.
+  for (std::uint32_t id = 0; id < threads_; ++id) {
+    if (id_of(id) == 0 || os::waits_in_system_call(id_of(id))) return false;
+  }
+  held_.store(attempt << 32, std::memory_order_release);
+  attempt_.store(attempt, std::memory_order_release);  // partner: interrupted
+  for (std::uint32_t id = 0; id < threads_; ++id) {
+    const int thread = id_of(id);
+    if (thread == 0 || !os::interrupt_thread(thread, *this)) refuse(attempt);
+  }
+  return true;
+}
+
+bool Halt::on_verdict(const VerdictBody& verdict) {
+  const std::uint64_t attempt = key_of(verdict.region, verdict.number);
+  if (attempt <= told_.load(std::memory_order_relaxed)) return false;  // H2
+  goes_home_.store(verdict.goes_home != 0, std::memory_order_relaxed);
+  told_.store(attempt, std::memory_order_release);  // partner: hold
+  ring();
+  return true;
+}
+
+void Halt::ring() {
+  news_.fetch_add(1, std::memory_order_release);
+  os::futex_wake(news_, INT_MAX);
+}
+
+void Halt::interrupted(const os::InterruptedThread& thread) {
+  const std::uint64_t attempt = attempt_.load(std::memory_order_acquire);
+  if (told_.load(std::memory_order_acquire) >= attempt) return;
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || frame->team != &team_ || !may_hold(*frame, thread)) {
+    return refuse(attempt);
+  }
+  ThreadContext& context = thread_context;
+  void* const native = std::exchange(context.native_stack, nullptr);  // the handler's is one, too
+  bool goes = false;
+  {
+    const WaitScope waiting(*frame);
+    goes = hold(attempt);
+  }
+  context.native_stack = native;
+  if (!goes) return;
+  const std::size_t size = thread.size();
+  const std::uintptr_t below = thread.stack_pointer() - kRedZone - size;
+  frame->interrupted = reinterpret_cast<std::byte*>(base::round_down(below, 64));
+  frame->interrupted_size = static_cast<std::uint32_t>(size);
+  thread.keep({frame->interrupted, size});
+  const auto top = base::round_down(reinterpret_cast<std::uintptr_t>(native), 64);
+  thread.redirect(
+      [](void* it) {
+        auto& leaving = *static_cast<ThreadFrame*>(it);
+        leaving.team->leave(leaving);
+      },
+      frame, reinterpret_cast<void*>(top));
+}
+
+bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& thread) const {
+  const ThreadContext& context = thread_context;
+  const std::uintptr_t stack = thread.stack_pointer();
+  const auto low = reinterpret_cast<std::uintptr_t>(frame.stack_low);
+  const auto top = reinterpret_cast<std::uintptr_t>(frame.stack_top);
+  const auto* const instruction = reinterpret_cast<const unsigned char*>(thread.instruction());
+  const Services& services = team_.node().services();
+  return context.native_stack != nullptr && context.local_depth == 0 && frame.waits == 0 &&
+         frame.locks_held == 0 && frame.loop.slot == nullptr && frame.doacross == nullptr &&
+         frame.given == nullptr && !frame.may_have_tasks && stack < top && stack > low + kRoom &&
+         services.is_program_code(instruction) &&
+         !is_on_the_way_to_the_loader(instruction, services) && !has_exceptions();
+}
+
+void Halt::refuse(std::uint64_t attempt) {
+  refused_.store(attempt, std::memory_order_relaxed);
+  ring();
+}
+
+// True: all threads hold now.
+bool Halt::count_held(std::uint64_t attempt) {
+  std::uint64_t held = held_.load(std::memory_order_acquire);
+  do {
+    if (held >> 32 != (attempt & 0xffff'ffff)) return false;  // that of a later one
+  } while (!held_.compare_exchange_weak(held, held + 1, std::memory_order_acq_rel));
+  return (held & 0xffff'ffff) + 1 == team_.forked();
+}
+
+// Whether the thread goes home.
+bool Halt::hold(std::uint64_t attempt) {
+  // All have stopped before this one, which so knows what they have done.
+  if (count_held(attempt)) tell(attempt, team_.is_in_step());
+  for (;;) {
+    const std::uint32_t news = news_.load(std::memory_order_acquire);
+    const std::uint64_t told = told_.load(std::memory_order_acquire);
+    if (told >= attempt) {
+      return told == attempt && goes_home_.load(std::memory_order_relaxed);
+    }
+    if (attempt_.load(std::memory_order_relaxed) != attempt) return false;
+    if (refused_.load(std::memory_order_relaxed) == attempt) {
+      if (refusal_told_.exchange(attempt) != attempt) tell(attempt, false);
+      return false;
+    }
+    if (team_.node().told_to_end()) team_.node().services().leave_job();
+    // Pages that come for it, which it had asked for before, are not kept for it.
+    team_.node().services().note_pause();
+    os::futex_wait(news_, news, kPause);
+  }
+}
+
+// By a thread that holds, or the handler.
+void Halt::tell(std::uint64_t attempt, bool held) {
+  HaltedBody halted{.region = static_cast<std::uint32_t>(attempt >> 32),
+                    .number = static_cast<std::uint32_t>(attempt),
+                    .held = held ? 1U : 0U,
+                    .reserved = 0,
+                    .progress = {}};
+  if (held) halted.progress = team_.progress();
+  team_.node().send(base::kOrigin, kHaltedMessage, fabric::bytes_of(halted));
+}
+
+}  // namespace amasia::omp

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+// The origin's side of coming home out of a loop: a thread looks at a region that may come home and
+// passes no barrier, and calls the other nodes' threads home if that pays (loops/midway.hpp has
+// when; halt.hpp the other nodes' side).
+//
+//   watcher                            the other nodes     origin's leader
+//   every kTick: Look                  Seen
+//   it pays: Halt                      all hold: Halted
+//   held                                                   waits for the others, at a barrier, a
+//                                                          reduction or the region's end: take()
+//                                      leave: Travellers   Verdict; takes the guests in
+//   not taken in time, or refused: Verdict: they go on
+//
+// All go or none. The others hold until the origin's leader waits for them: then all threads of the
+// origin do, and nobody there looks at the team or has begun what the others have not come to.
+//
+// field    | written by                     | read by         | ordered by
+// region_  | begin, end                     | watcher         | release/acquire
+// phase_   | watcher, leader (from kHeld)   | both            | compare-exchange
+// seen_, halted_ | the handler, once a number | watcher, leader | release/acquire of the number
+// L1 While the watcher is at a region it has mutex_, which end() takes before the team changes.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/base.hpp"
+#include "loops/loops.hpp"
+#include "omp/meeting/team_messages.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+
+class Node;
+
+class HomeCall {
+ public:
+  struct Settings {
+    Nanos tick = 20 * base::kMillisecond;
+    bool insists = false;  // for tests: every look finds that it pays
+  };
+
+  HomeCall(Node& node, Settings settings) : node_(node), settings_(settings) {}
+  ~HomeCall();
+  HomeCall(const HomeCall&) = delete;
+  HomeCall& operator=(const HomeCall&) = delete;
+
+  // The team has begun a region of several nodes whose threads may come home; what tries may lose,
+  // ns. It is about to change, or the region to end. By the thread that does so, on its native
+  // stack; end() may block for a moment.
+  void begin(double allowance);
+  void end();
+
+  // Whether the other nodes' threads hold, so that take() is worth a try. Any thread.
+  bool is_held() const { return phase_.load(std::memory_order_acquire) == Phase::kHeld; }
+  // By the team's leader, when all of the origin's threads wait for the others. True: these come
+  // home now, and the leader is to take them in.
+  bool take();
+  // By the last look, ns.
+  double lost() const { return lost_; }
+
+  // Handler side. False: the message cannot be.
+  bool on_seen(NodeId from, const SeenBody& seen);
+  bool on_halted(NodeId from, const HaltedBody& halted);
+
+ private:
+  enum class Phase : std::uint32_t { kIdle, kAsked, kHeld, kTaking, kTaken, kOutOfStep };
+
+  void watch();
+  void await_region();
+  void look(std::uint32_t region);
+  std::optional<loops::Midway::Look> ask(std::uint32_t region);
+  void call(std::uint32_t region, Nanos patience);
+  void hold(std::uint32_t region, Nanos patience);
+  bool all_hold(std::uint32_t region);
+  void tell(bool goes_home);
+  template <typename Body>
+  void send_to_others(fabric::MessageType type, const Body& body);
+  template <typename Ready>
+  bool await(std::uint32_t region, Nanos patience, Ready ready);
+  void ring();
+
+  Node& node_;
+  const Settings settings_;
+  os::Thread thread_;
+  std::atomic<bool> stopping_{false}, asleep_{false};
+  std::atomic<std::uint32_t> news_{0};
+  std::atomic<std::uint32_t> region_{0};  // 0: none to look at
+  std::mutex mutex_;                      // L1
+  std::atomic<Phase> phase_{Phase::kIdle};
+
+  // Looks whether the leader, in the program, gets on.
+  class Glance final : public os::Interrupter {
+   public:
+    explicit Glance(const Node& node) : node_(node) {}
+    // True: it has been where it is, with the same registers, since forget(). By the watcher.
+    bool finds_it_spinning(int leader);
+    void forget() { seen_.clear(); }
+
+   private:
+    void interrupted(const os::InterruptedThread& thread) override;
+    const Node& node_;
+    os::InterruptedThread::Registers registers_{};  // written before done_
+    bool in_program_ = false;
+    std::atomic<std::uint32_t> done_{0};
+    std::uint32_t asked_ = 0;
+    std::vector<os::InterruptedThread::Registers> seen_;
+  };
+  Glance glance_{node_};
+
+  // The watcher's: the stretch without a barrier that it looks at.
+  std::uint32_t stretch_region_ = 0, stretch_meetings_ = 0;
+  Nanos stretch_began_ = 0;
+  std::optional<loops::Midway> midway_;
+  std::optional<std::array<SeenBody, base::kMaxNodes>> first_seen_;
+  Nanos next_call_ = 0;
+  double allowance_ = 0;  // written by begin(), before region_
+  double lost_ = 0;       // read by the leader after take()
+
+  // Of the look and the attempt under way: their numbers, and the answers by node, whose numbers
+  // are written last.
+  template <typename Body>
+  struct Answers {
+    std::atomic<std::uint32_t> wanted{0};
+    std::array<Body, base::kMaxNodes> bodies{};
+    std::array<std::atomic<std::uint32_t>, base::kMaxNodes> numbers{};
+
+    bool put(NodeId from, const Body& body);
+    bool have_come(std::span<const NodeShare> nodes) const;
+  };
+  Answers<SeenBody> seen_;
+  Answers<HaltedBody> halted_;
+};
+
+}  // namespace amasia::omp

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+// Threads that go on as other ones from the middle of a loop.
+#include "omp/team/home_call.hpp"
+
+#include <gtest/gtest.h>
+#include <time.h>
+
+#include <array>
+#include <atomic>
+#include <optional>
+
+#include "omp/team/thread_job.hpp"
+#include "os/os.hpp"
+
+namespace amasia::omp {
+namespace {
+
+// What the threads of a region note, by number.
+struct Notes {
+  explicit Notes(std::uint32_t threads) : ended_on(threads), numbers(threads), sums(threads) {}
+  std::vector<std::uint32_t> ended_on, numbers;
+  std::vector<double> sums;
+  std::atomic<std::uint32_t> came{0};
+  bool orderly = true;
+};
+
+std::uint32_t node_here() { return current_frame()->team->node().self().value; }
+
+// The program's loop: without a call, with what it knows in registers. Its steps follow each other,
+// so the sum is wrong where one is done twice, or not at all.
+AMASIA_TEST_PROGRAM double go_on_from(double sum, int steps) {
+  for (int i = 0; i < steps; ++i) sum = 0.999 * sum + 1.0 / (1 + i % 1000);
+  return sum;
+}
+
+// A part of the origin's threads, and of the others', which are eight times as long.
+double own_part(std::uint32_t node) {
+  constexpr int kSteps = 5'000'000;  // some 25 ms
+  double sum = 0;
+  for (int part = 0; part < (node == 0 ? 1 : 8); ++part) sum = go_on_from(sum, kSteps);
+  return sum;
+}
+
+void note_end(Notes& notes, double sum) {
+  const ThreadFrame& frame = *current_frame();
+  notes.sums[frame.global_id] = sum;
+  notes.numbers[frame.global_id] = frame.global_id;
+  notes.ended_on[frame.global_id] = node_here();
+}
+
+Team& team_here() { return *current_frame()->team; }
+
+void loop_and_barrier(ThreadFrame&, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  const double sum = own_part(node_here());
+  ++notes.came;
+  team_here().barrier_of_program(*current_frame(), &notes);
+  if (notes.came != team_here().size()) notes.orderly = false;
+  team_here().barrier(*current_frame());
+  note_end(notes, sum);
+}
+
+void loop_only(ThreadFrame&, void* const* words) {
+  note_end(*static_cast<Notes*>(words[0]), own_part(node_here()));
+}
+
+void add(void* to, void* from) {
+  *static_cast<double*>(static_cast<void**>(to)[0]) +=
+      *static_cast<double*>(static_cast<void**>(from)[0]);
+}
+
+template <bool nowait>
+void loop_and_reduction(ThreadFrame& first, void* const* words) {
+  double& result = *static_cast<double*>(words[1]);
+  loop_only(first, words);
+  ThreadFrame& frame = *current_frame();
+  double own = frame.global_id + 1;
+  void* list[1] = {&own};
+  if (frame.team->reduce(frame, {list, add}, nowait)) {
+    result += own;
+    frame.team->reduce_end(frame, nowait);
+  }
+}
+
+// The last thread gives all a value, and each has its sections.
+void loop_and_value(ThreadFrame& first, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  constexpr std::uint32_t kSections = 40;
+  auto& executed = *static_cast<std::array<std::atomic<int>, kSections>*>(words[1]);
+  first.team->begin_sections(first);
+  const double sum = own_part(node_here());
+  for (std::uint32_t section = 0; section < kSections;) {
+    section = team_here().next_section(*current_frame(), kSections);
+    if (section < kSections) ++executed[section];
+  }
+  std::optional<std::uint64_t> given;
+  if (current_frame()->global_id + 1 == team_here().size()) given = 4711;
+  if (team_here().barrier_with(*current_frame(), given) != 4711) notes.orderly = false;
+  note_end(notes, sum);
+}
+
+class HomeCallTest : public testing::TestWithParam<Shape> {
+ protected:
+  HomeCallTest()
+      : job_(GetParam(), 32 * base::kKiB, 0, base::SharePolicy::kAuto,
+             {.tick = 10 * base::kMillisecond, .insists = true}) {
+    job_.move_threads();
+  }
+  std::uint32_t total() const { return GetParam().nodes * GetParam().threads; }
+  std::uint64_t runs_come_home() { return job_.origin().region_records().at(0).runs_come_home; }
+  void expect_all_done(const Notes& notes, bool at_home) {
+    const double at_origin = own_part(0), elsewhere = own_part(1);
+    for (std::uint32_t id = 0; id < total(); ++id) {
+      EXPECT_EQ(notes.ended_on[id], at_home ? 0 : id / GetParam().threads);
+      EXPECT_EQ(notes.numbers[id], id);
+      EXPECT_EQ(notes.sums[id], id < GetParam().threads ? at_origin : elsewhere) << id;
+    }
+    EXPECT_TRUE(notes.orderly) << "a thread went past a barrier that others had not come to";
+    EXPECT_EQ(runs_come_home(), at_home ? 1U : 0U);
+  }
+
+  Job job_;
+};
+
+TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToTheNextBarrier) {
+  Notes notes(total());
+  ASSERT_TRUE(job_.run(loop_and_barrier, {&notes}).global());
+  expect_all_done(notes, true);
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToTheRegionsEnd) {
+  Notes notes(total());
+  ASSERT_TRUE(job_.run(loop_only, {&notes}).global());
+  expect_all_done(notes, true);
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToAReduction) {
+  for (const auto work : {loop_and_reduction<true>, loop_and_reduction<false>}) {
+    Notes notes(total());
+    double sum = 0;
+    ASSERT_TRUE(job_.run(work, {&notes, &sum}).global());
+    EXPECT_EQ(sum, total() * (total() + 1) / 2);
+    for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U);
+  }
+  for (const RegionRecord& record : job_.origin().region_records()) {
+    EXPECT_EQ(record.runs_come_home, 1U);
+  }
+}
+
+TEST_P(HomeCallTest, WhatAThreadHasBegunGoesAlong) {
+  Notes notes(total());
+  std::array<std::atomic<int>, 40> executed{};
+  ASSERT_TRUE(job_.run(loop_and_value, {&notes, &executed}).global());
+  expect_all_done(notes, true);
+  for (const auto& times : executed) EXPECT_EQ(times, 1);
+}
+
+TEST_P(HomeCallTest, AThreadThatHasALockStays) {
+  Notes notes(total());
+  const auto locked = [](ThreadFrame& frame, void* const* words) {
+    if (frame.global_id + 1 == frame.team->size()) ++frame.locks_held;
+    loop_only(frame, words);
+  };
+  ASSERT_TRUE(job_.run(locked, {&notes}).global());
+  expect_all_done(notes, false);
+}
+
+// The origin's threads have been to a construct that the others have yet to come to.
+TEST_P(HomeCallTest, NobodyGoesWhoIsNotAsFarAsTheOrigin) {
+  Notes notes(total());
+  std::atomic<int> singles{0};
+  const auto work = [](ThreadFrame& frame, void* const* words) {
+    Notes& all = *static_cast<Notes*>(words[0]);
+    const double sum = own_part(node_here());
+    if (frame.team->single(frame)) ++*static_cast<std::atomic<int>*>(words[1]);
+    frame.team->barrier(frame);
+    note_end(all, sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes, &singles}).global());
+  expect_all_done(notes, false);
+  EXPECT_EQ(singles, 1);
+}
+
+// A sleep is not cut short.
+TEST_P(HomeCallTest, AThreadThatSleepsIsLeftAlone) {
+  static std::atomic<int> cut_short;
+  cut_short = 0;
+  Notes notes(total());
+  const auto sleeps = [](ThreadFrame&, void* const* words) {
+    const timespec time{.tv_sec = 0, .tv_nsec = 150'000'000};
+    if (node_here() != 0 && ::nanosleep(&time, nullptr) != 0) ++cut_short;
+    note_end(*static_cast<Notes*>(words[0]), own_part(0));
+  };
+  ASSERT_TRUE(job_.run(sleeps, {&notes}).global());
+  EXPECT_EQ(cut_short, 0);
+}
+
+TEST_P(HomeCallTest, ThreadsThatAreNotInTheProgramStay) {
+  Notes notes(total());
+  const auto in_a_library = [](ThreadFrame&, void* const* words) {
+    if (node_here() != 0) compute(200 * base::kMillisecond);
+    static_cast<Notes*>(words[0])->ended_on[current_frame()->global_id] = node_here();
+  };
+  ASSERT_TRUE(job_.run(in_a_library, {&notes}).global());
+  EXPECT_EQ(runs_come_home(), 0U);
+}
+
+AMASIA_TEST_PROGRAM void await_flag(const std::atomic<std::uint32_t>& flag, std::uint32_t value) {
+  while (flag.load(std::memory_order_acquire) < value) {
+  }
+}
+
+// Who holds does not set the flag that the origin's thread looks at, so it goes on, and stays.
+TEST_P(HomeCallTest, TheOriginMayWaitForAFlag) {
+  Notes notes(total());
+  std::atomic<std::uint32_t> flags{0};
+  const auto work = [](ThreadFrame& frame, void* const* words) {
+    auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
+    const auto away = frame.team->size() - frame.team->shares()[0].threads;
+    const double sum = own_part(node_here());
+    if (node_here() == 0) {
+      await_flag(set, away);
+    } else {
+      ++set;
+    }
+    frame.team->barrier(frame);
+    note_end(*static_cast<Notes*>(words[0]), sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes, &flags}).global());
+  expect_all_done(notes, false);
+}
+
+// Nodes hold for as long as the loop has taken, and go on, and are called again, while the origin
+// computes. Whenever they are taken in, nothing is lost.
+TEST_P(HomeCallTest, TheOriginMayTakeLong) {
+  Notes notes(total());
+  const auto work = [](ThreadFrame&, void* const* words) {
+    note_end(*static_cast<Notes*>(words[0]), own_part(1) + own_part(1));
+  };
+  ASSERT_TRUE(job_.run(work, {&notes}).global());
+  const double all = own_part(1) + own_part(1);
+  for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.sums[id], all) << id;
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, HomeCallTest,
+                         testing::Values(Shape{2, 1}, Shape{2, 2}, Shape{3, 2}, Shape{2, 1, 2},
+                                         Shape{3, 2, 3}, Shape{4, 1, 2}));
+
+}  // namespace
+}  // namespace amasia::omp
