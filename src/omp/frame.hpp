@@ -67,6 +67,8 @@ struct MovableThread {
   std::uint32_t asked_number = 0;
   std::uint32_t asked_size = 0;
   std::uint32_t interrupted_size = 0;  // of `interrupted`
+  std::int32_t error = 0;              // its errno
+  std::uint32_t reserved = 0;
   // How many of each work-sharing construct this thread has met in the region. All threads of a
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;
@@ -117,6 +119,8 @@ struct alignas(64) ThreadFrame : MovableThread {
   LeaderCounters* counters = nullptr;
   // Of locks that it has taken in the region and not released.
   std::int32_t locks_held = 0;
+  // At the barrier where it waits it keeps an address of its thread's (own_addresses.hpp).
+  bool keeps_own_address = false;
   NodeTotals totals;
   // The region's, where this is the team's thread 0; else nullptr.
   LoopBook* book = nullptr;

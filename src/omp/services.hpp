@@ -68,6 +68,8 @@ class Services {
   // Whether a thread of a region may go on as another one, which may be another node's: nothing of
   // the program, nor of the next runtime, is its own. The same on all nodes.
   virtual bool can_move_threads() const { return false; }
+  // Whether such a thread may keep addresses of its own there (own_addresses.hpp). Any context.
+  virtual bool may_keep_own_addresses() const { return false; }
   // Whether it is an instruction of the program, not of a library that keeps a state of its own.
   // Any thread, any context.
   virtual bool is_program_code(const void* instruction) const {

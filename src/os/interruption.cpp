@@ -86,6 +86,10 @@ Status catch_interruptions() {
 }
 
 bool interrupt_thread(int thread_id, Interrupter& by) noexcept {
+  struct sigaction now {};
+  const bool is_ours = ::sigaction(kSignal, nullptr, &now) == 0 &&
+                       (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal;
+  if (!is_ours) return false;
   siginfo_t information{};
   information.si_signo = kSignal;
   information.si_code = SI_QUEUE;

@@ -25,7 +25,8 @@ class Interrupter {
 Status catch_interruptions();
 
 // Lets the thread call `by`, soon. A call that waits in the kernel ends with EINTR, unless it is
-// one that goes on (signal(7)). False: there is no such thread. By any thread.
+// one that goes on (signal(7)). False: there is no such thread, or the program has a handler for
+// SIGURG of its own since. By any thread.
 bool interrupt_thread(int thread_id, Interrupter& by) noexcept;
 
 // Whether the thread waits in a system call, rather than for a page, or runs; true where that

@@ -120,5 +120,18 @@ TEST_F(Interruption, TheProgramsOwnSignalsAreItsOwn) {
   await([] { return of_the_program == 1; });
 }
 
+TEST_F(Interruption, AProgramThatTakesTheSignalIsNotDisturbed) {
+  Target target;
+  struct sigaction its {}, ours {};
+  its.sa_handler = [](int) { ++of_the_program; };
+  of_the_program = 0;
+  ASSERT_EQ(::sigaction(SIGURG, &its, &ours), 0);
+  EXPECT_FALSE(interrupt_thread(current_thread_id(), target));
+  EXPECT_EQ(of_the_program, 0);
+  ASSERT_EQ(::sigaction(SIGURG, &ours, nullptr), 0);
+  EXPECT_TRUE(interrupt_thread(current_thread_id(), target));
+  await([&] { return target.interruptions == 1; });
+}
+
 }  // namespace
 }  // namespace amasia::os

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs whose only region does not pay: their threads come home in the middle of it, at a barrier
-of its time loop, or out of a loop that comes to none."""
+"""Programs whose only region does not pay: their threads come home in the middle of it, at a
+barrier of its time loop, or out of a loop that comes to none."""
 
 import json
 import os

@@ -63,10 +63,13 @@ constexpr std::string_view kWithTasks[] = {"GOMP_loop_start", "GOMP_loop_ull_sta
 
 // Of the C and C++ libraries: what is the thread's own, and is taken to be the same in each call.
 constexpr std::string_view kOfThread[] = {
-    "__ctype_b_loc",     "__ctype_tolower_loc", "__ctype_toupper_loc",       "__cxa_get_globals",
-    "__errno_location",  "__h_errno_location",  "__tls_get_addr",            "pthread_self",
-    "thrd_current",      "pthread_getspecific", "omp_set_default_allocator",
+    "__cxa_get_globals",   "__tls_get_addr",            "pthread_self", "thrd_current",
+    "pthread_getspecific", "omp_set_default_allocator",
 };
+// The same, where that is an address that can be told from others.
+constexpr std::string_view kOwnAddresses[] = {"__ctype_b_loc", "__ctype_tolower_loc",
+                                              "__ctype_toupper_loc", "__errno_location",
+                                              "__h_errno_location"};
 
 bool is_among(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -97,12 +100,20 @@ bool lets_threads_move(std::span<const std::string_view> imports) {
   return !(has_constructs && has_own);
 }
 
-bool may_move_threads(const ObjectTable& objects) {
+bool may_keep_own_addresses(std::span<const std::string_view> imports) {
+  return std::ranges::any_of(imports,
+                             [](std::string_view name) { return is_among(kOwnAddresses, name); });
+}
+
+MovableThreads movable_threads(const ObjectTable& objects) {
+  MovableThreads found;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     if (objects[i].role != ObjectRole::kProgram) continue;
-    if (!lets_threads_move(imported_names(objects[i]))) return false;
+    const auto imports = imported_names(objects[i]);
+    if (!lets_threads_move(imports)) found.may_move = false;
+    if (may_keep_own_addresses(imports)) found.may_keep_own_addresses = true;
   }
-  return true;
+  return found;
 }
 
 }  // namespace amasia::omp

@@ -2,8 +2,8 @@
 // Whether a program's threads may go on as other threads in the middle of a region
 // (homecoming.hpp), by the names that it takes from others. Its compiled code keeps the number by
 // which libomp knows a thread, and tells it in each call: those calls that are ours do not use it,
-// since they ask which thread is there. And it may keep the address of a thread's errno, say, which
-// compilers take to be the same throughout a function.
+// since they ask which thread is there. And it may keep who a thread is, or where its errno is,
+// which compilers take to be the same throughout a function.
 #pragma once
 
 #include <span>
@@ -17,7 +17,16 @@ namespace amasia::omp {
 // its functions come to barriers. Pure.
 bool lets_threads_move(std::span<const std::string_view> imports);
 
-// Whether each of the program's objects lets them. Reads their memory.
-bool may_move_threads(const ObjectTable& objects);
+// Whether those are among them that return an address of the thread's own, which a thread that
+// moves must not keep (own_addresses.hpp). Pure.
+bool may_keep_own_addresses(std::span<const std::string_view> imports);
+
+// Both of a program: whether each of its objects lets threads move, and whether one of them may
+// keep such an address. Reads their memory.
+struct MovableThreads {
+  bool may_move = true;
+  bool may_keep_own_addresses = false;
+};
+MovableThreads movable_threads(const ObjectTable& objects);
 
 }  // namespace amasia::omp

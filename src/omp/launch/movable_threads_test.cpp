@@ -30,10 +30,21 @@ TEST(MovableThreads, WhatTheNextRuntimeKnowsItsThreadsBy) {
 }
 
 TEST(MovableThreads, WhatIsTheThreadsOwn) {
-  for (const char* const name : {"__errno_location", "pthread_self", "__tls_get_addr"}) {
+  for (const char* const name : {"pthread_self", "pthread_getspecific", "__tls_get_addr"}) {
     EXPECT_FALSE(moves({"GOMP_barrier", name})) << name;
     EXPECT_TRUE(moves({name, "malloc"})) << name << " in a library without regions";
   }
+}
+
+TEST(MovableThreads, WhatCanBeToldWhereAThreadStands) {
+  const auto may_keep = [](std::initializer_list<std::string_view> imports) {
+    return may_keep_own_addresses(imports);
+  };
+  for (const char* const name : {"__errno_location", "__ctype_b_loc", "__ctype_toupper_loc"}) {
+    EXPECT_TRUE(moves({"GOMP_barrier", name})) << name;
+    EXPECT_TRUE(may_keep({"GOMP_barrier", name})) << name;
+  }
+  EXPECT_FALSE(may_keep({"GOMP_barrier", "malloc"}));
 }
 
 }  // namespace

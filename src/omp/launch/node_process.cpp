@@ -79,7 +79,7 @@ NodeProcess::NodeProcess(Process& owner)
     : process_(owner),
       origin_(owner.space.self() == base::kOrigin),
       thread_locals_(thread_locals_of(owner.objects)),
-      threads_may_move_(may_move_threads(owner.objects)),
+      movable_threads_(movable_threads(owner.objects)),
       team_stacks_(pointer(plan_stacks(owner.space.stacks(owner.space.self())).teams.begin),
                    plan_stacks(owner.space.stacks(owner.space.self())).teams.size(),
                    managed_stack_size(true)) {}

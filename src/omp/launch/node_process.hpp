@@ -15,6 +15,7 @@
 #include "dsm/dsm.hpp"
 #include "fabric/fabric.hpp"
 #include "omp/launch/brief_calibration.hpp"
+#include "omp/launch/movable_threads.hpp"
 #include "omp/launch/output.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
@@ -99,8 +100,9 @@ class NodeProcess final : public Services,
   ThreadLocals::Kind kind_of_thread_locals() const override;
   std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
   bool can_move_threads() const override {
-    return threads_may_move_ && kind_of_thread_locals() == ThreadLocals::Kind::kNone;
+    return movable_threads_.may_move && kind_of_thread_locals() == ThreadLocals::Kind::kNone;
   }
+  bool may_keep_own_addresses() const override { return movable_threads_.may_keep_own_addresses; }
   bool is_program_code(const void* instruction) const override {
     return process_.objects.is_of_program(instruction);
   }
@@ -161,7 +163,7 @@ class NodeProcess final : public Services,
   Process& process_;
   const bool origin_;
   const ThreadLocals thread_locals_;
-  const bool threads_may_move_;
+  const MovableThreads movable_threads_;
   const std::vector<int> cores_ = os::allowed_cores();  // before the next runtime binds a thread
   StackPool team_stacks_;
   std::unique_ptr<fabric::Bootstrap> bootstrap_;

@@ -4,8 +4,11 @@
 #include <cxxabi.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <climits>
 
+#include "omp/launch/own_addresses.hpp"
 #include "omp/meeting/mailbox.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
@@ -18,6 +21,7 @@ namespace {
 // spare.
 constexpr std::size_t kRedZone = 128;
 constexpr std::size_t kRoom = 16 * base::kKiB;
+constexpr std::size_t kMostState = 12 * base::kKiB;  // with AMX it has 11
 constexpr Nanos kPause = base::kMillisecond;
 
 // What the C++ library keeps for a thread that handles an exception, or for which one is on its
@@ -29,6 +33,20 @@ bool has_exceptions() {
   };
   const auto* const globals = reinterpret_cast<const Globals*>(abi::__cxa_get_globals());
   return globals->caught != nullptr || globals->uncaught != 0;
+}
+
+// On its stack, up to where the region's function was called, or in any register.
+bool keeps_own_address(const ThreadFrame& frame, const os::InterruptedThread& thread) {
+  constexpr std::size_t kWord = sizeof(std::uintptr_t);
+  constexpr std::size_t kMost = base::kMiB;  // to look at; what has more stays
+  const std::uintptr_t from = base::round_down(thread.stack_pointer() - kRedZone, kWord);
+  const auto* const words = reinterpret_cast<const std::uintptr_t*>(from);
+  const auto* const end = reinterpret_cast<const std::uintptr_t*>(frame.entry);
+  std::array<std::uintptr_t, kMostState / kWord> state;
+  if (words >= end || thread.size() > kMostState || (end - words) * kWord > kMost) return true;
+  thread.keep(std::as_writable_bytes(std::span(state)).first(thread.size()));
+  return has_own_address({words, end}) ||
+         has_own_address(std::span(state).first(thread.size() / kWord));
 }
 
 // The loader's first entry: it has pushed the address of what this process's loader keeps of an
@@ -135,6 +153,7 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
   if (frame == nullptr || frame->team != &team_ || !may_hold(*frame, thread)) {
     return refuse(attempt);
   }
+  frame->error = errno;
   ThreadContext& context = thread_context;
   void* const native = std::exchange(context.native_stack, nullptr);  // the handler's is one, too
   bool goes = false;
@@ -169,7 +188,8 @@ bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& threa
          frame.locks_held == 0 && frame.loop.slot == nullptr && frame.doacross == nullptr &&
          frame.given == nullptr && !frame.may_have_tasks && stack < top && stack > low + kRoom &&
          services.is_program_code(instruction) &&
-         !is_on_the_way_to_the_loader(instruction, services) && !has_exceptions();
+         !is_on_the_way_to_the_loader(instruction, services) && !has_exceptions() &&
+         !(services.may_keep_own_addresses() && keeps_own_address(frame, thread));
 }
 
 void Halt::refuse(std::uint64_t attempt) {

@@ -15,9 +15,9 @@ namespace {
 constexpr Nanos kAnswer = 20 * base::kMillisecond;
 // After so many ticks without a region the watcher sleeps until there is one.
 constexpr int kIdleTicks = 50;
-// How long nodes hold while the origin's threads come to where they wait for them: its part of the
-// loop may be as long as what there was so far.
-constexpr Nanos kPatience = 2;
+// How long nodes hold while the origin's threads come to where they wait for them, by what there
+// was of the loop so far. Meanwhile these have their pages for themselves.
+constexpr Nanos kPatience = 4;
 constexpr Nanos kLeastHold = 20 * base::kMillisecond, kLongestHold = 5 * base::kSecond;
 constexpr Nanos kGlances = 10 * base::kMillisecond;  // from one to the next
 

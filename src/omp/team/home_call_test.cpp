@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 
 #include "omp/team/thread_job.hpp"
@@ -203,6 +204,38 @@ TEST_P(HomeCallTest, ThreadsThatAreNotInTheProgramStay) {
   };
   ASSERT_TRUE(job_.run(in_a_library, {&notes}).global());
   EXPECT_EQ(runs_come_home(), 0U);
+}
+
+[[gnu::noinline]] void set_error(int error) { errno = error; }
+[[gnu::noinline]] int get_error() { return errno; }
+
+TEST_P(HomeCallTest, ErrnoGoesAlong) {
+  job_.let_keep_own_addresses();
+  Notes notes(total());
+  const auto work = [](ThreadFrame& frame, void* const* words) {
+    set_error(40 + static_cast<int>(frame.global_id));
+    const double sum = own_part(node_here());
+    Notes& all = *static_cast<Notes*>(words[0]);
+    if (get_error() != 40 + static_cast<int>(current_frame()->global_id)) all.orderly = false;
+    note_end(all, sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes}).global());
+  expect_all_done(notes, true);
+}
+
+TEST_P(HomeCallTest, AThreadThatKeepsTheAddressOfItsErrnoStays) {
+  job_.let_keep_own_addresses();
+  Notes notes(total());
+  const auto work = [](ThreadFrame&, void* const* words) {
+    int* volatile own = &errno;
+    const double sum = own_part(node_here());
+    *own = 7;
+    Notes& all = *static_cast<Notes*>(words[0]);
+    if (get_error() != 7) all.orderly = false;
+    note_end(all, sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes}).global());
+  expect_all_done(notes, false);
 }
 
 AMASIA_TEST_PROGRAM void await_flag(const std::atomic<std::uint32_t>& flag, std::uint32_t value) {

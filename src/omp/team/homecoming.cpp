@@ -2,8 +2,10 @@
 #include "omp/team/homecoming.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <numeric>
 
+#include "omp/launch/own_addresses.hpp"
 #include "omp/native.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
@@ -81,6 +83,7 @@ void Guests::go_on(Guest& guest) {
       stack_pointer - 512,
       [](void* it) {
         const ThreadFrame& left = static_cast<Guest*>(it)->frame;
+        errno = left.error;
         if (left.interrupted == nullptr) amasia_resume(&left.departure);
         os::go_on({left.interrupted, left.interrupted_size});
       },
@@ -152,6 +155,8 @@ void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
   if (!may_come_home_) return barrier(frame);
   const std::uint64_t wishes =
       on_origin() && frame.global_id == 0 ? wishes_for_home(frame, place) : 0;
+  frame.keeps_own_address =
+      can_leave_ && node_.services().may_keep_own_addresses() && keeps_own_address(frame.entry);
   {
     const WaitScope waiting(frame);
     node_.services().note_pause();
@@ -210,9 +215,11 @@ void Team::tell_work(const ThreadFrame& frame) {
 // Of this node, before a meeting at which the region may come home.
 std::uint64_t Team::flags_for_home() const {
   if (on_origin()) return 0;
-  const auto held = [](const auto& frame) { return frame->locks_held != 0; };
-  const bool holds_locks = std::any_of(frames_.begin(), frames_.begin() + forked_, held);
-  return can_leave_ && !holds_locks ? 0 : kStays;
+  const auto stays = [](const auto& frame) {
+    return frame->locks_held != 0 || frame->keeps_own_address;
+  };
+  const bool one_stays = std::any_of(frames_.begin(), frames_.begin() + forked_, stays);
+  return can_leave_ && !one_stays ? 0 : kStays;
 }
 
 // By the leader, between the halves of the barrier. The node's other threads find the team changed.
@@ -237,6 +244,7 @@ void Team::take_guests(double lost) {
 
 // Not for inlining: where it returns the caller's frame is all that there is.
 [[gnu::noinline]] void Team::depart(ThreadFrame& frame) {
+  frame.error = errno;
   amasia_switch(
       static_cast<std::byte*>(thread_context.native_stack),
       [](void* it) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <numeric>
 #include <thread>
@@ -34,6 +35,9 @@ struct Notes {
 
 std::uint32_t node_here() { return current_frame()->team->node().self().value; }
 
+// Apart, since it looks at errno, whose address is not to be kept in the loop.
+[[gnu::noinline]] void sleep_a_while() { std::this_thread::sleep_for(milliseconds(12)); }
+
 // A time loop inside of a region. The origin's threads wait most of the time, so the region loses.
 void time_loop(ThreadFrame& first, void* const* words) {
   Notes& notes = *static_cast<Notes*>(words[0]);
@@ -45,7 +49,7 @@ void time_loop(ThreadFrame& first, void* const* words) {
     const loops::Space space{0, 1, 1000};
     notes.shares[id].push_back(frame.team->static_share(frame, space));
     sum += id + round;
-    if (frame.team->node().self() != base::kOrigin) std::this_thread::sleep_for(milliseconds(12));
+    if (frame.team->node().self() != base::kOrigin) sleep_a_while();
     if (frame.team->single(frame)) ++notes.singles;
     ++notes.came;
     frame.team->barrier_of_program(frame, &notes);
@@ -140,6 +144,22 @@ TEST_P(Homecoming, AThreadThatHasALockStays) {
   EXPECT_TRUE(job_.run(locked, {&notes}).global());
   expect_all_done(notes, false);
   EXPECT_EQ(runs_come_home(), 0u);
+}
+
+TEST_P(Homecoming, AThreadThatKeepsTheAddressOfItsErrnoStays) {
+  for (const bool keeps : {false, true}) {
+    Job job(GetParam(), 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+    job.move_threads();
+    job.let_keep_own_addresses();
+    Notes notes(total());
+    const auto work = [](ThreadFrame& frame, void* const* words) {
+      int* volatile own = words[1] != nullptr && frame.global_id != 0 ? &errno : nullptr;
+      time_loop(frame, words);
+      if (own != nullptr) *own = 0;
+    };
+    EXPECT_TRUE(job.run(work, {&notes, keeps ? &notes : nullptr}).global());
+    EXPECT_EQ(job.origin().region_records().at(0).runs_come_home, keeps ? 0U : 1U);
+  }
 }
 
 TEST_P(Homecoming, NobodyGoesWhereThreadsMayNot) {

@@ -132,7 +132,10 @@ class TestServices final : public Services {
     return at >= __start_test_program && at < __stop_test_program;
   }
 
+  bool may_keep_own_addresses() const override { return keep_own_addresses_; }
+
   bool threads_move_ = false;
+  bool keep_own_addresses_ = false;
   ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
   bool late_ = false;
   bool thread_locals_unmanaged_ = false;
@@ -234,6 +237,9 @@ class Job {
     for (Part& part : parts_) part.services->flushes_ = &count;
   }
 
+  void let_keep_own_addresses() {
+    for (Part& part : parts_) part.services->keep_own_addresses_ = true;
+  }
   // Their threads have nothing of their own, unless `on` is false.
   void move_threads(bool on = true) {
     for (Part& part : parts_) {
