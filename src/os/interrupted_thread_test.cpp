@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "os/os.hpp"
+#include "os/test_await.hpp"
 
 namespace amasia::os {
 namespace {
@@ -120,16 +121,6 @@ pthread_t start(void* (*body)(void*)) {
   pthread_t thread{};
   EXPECT_EQ(::pthread_create(&thread, nullptr, body, nullptr), 0);
   return thread;
-}
-
-// What has not come by then does not come: the test ends there, with the threads that it has.
-template <typename Condition>
-void await(Condition comes) {
-  const Nanos deadline = monotonic_now() + 60 * base::kSecond;
-  while (!comes()) {
-    AMASIA_CHECK(monotonic_now() < deadline, "it comes within a minute");
-    yield_core();
-  }
 }
 
 class Interrupted : public testing::Test {

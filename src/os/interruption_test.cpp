@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "os/os.hpp"
+#include "os/test_await.hpp"
 
 namespace amasia::os {
 namespace {
@@ -30,15 +31,6 @@ struct Target final : Interrupter {
 };
 
 std::atomic<int> of_the_program{0};
-
-template <typename Condition>
-void await(Condition comes) {
-  const Nanos deadline = monotonic_now() + 60 * base::kSecond;
-  while (!comes()) {
-    AMASIA_CHECK(monotonic_now() < deadline, "it comes within a minute");
-    yield_core();
-  }
-}
 
 class Interruption : public testing::Test {
  protected:
