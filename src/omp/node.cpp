@@ -147,7 +147,7 @@ static bool is_taken(const fabric::Incoming& message, Handle handle) {
   Body body;
   if (message.body.size() != sizeof body) return false;
   std::memcpy(&body, message.body.data(), sizeof body);
-  return body.region != 0 && handle(body);
+  return body.number != 0 && handle(body);
 }
 
 bool Node::on_home_call(const fabric::Incoming& message) {

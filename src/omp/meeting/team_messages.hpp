@@ -114,19 +114,15 @@ struct HaltBody {
 // They have all stopped, or not: some thread was where it may not, and those that have stopped go
 // on.
 struct HaltedBody {
-  std::uint32_t region;
   std::uint32_t number;
   std::uint32_t held;
-  std::uint32_t reserved;
   Progress progress;
 };
 
 // Those that have stopped come home, or go on.
 struct VerdictBody {
-  std::uint32_t region;
   std::uint32_t number;
   std::uint32_t goes_home;
-  std::uint32_t reserved;
 };
 
 // Followed by `count` Travellers: all the node's threads.

@@ -9,6 +9,7 @@
 #include <climits>
 
 #include "omp/launch/own_addresses.hpp"
+#include "omp/long_wait.hpp"
 #include "omp/meeting/mailbox.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
@@ -106,16 +107,14 @@ bool Halt::on_look(const LookBody& look) {
 }
 
 bool Halt::on_halt(const HaltBody& halt) {
-  const std::uint64_t attempt = key_of(halt.region, halt.number);
+  if (halt.number <= HaltVote(vote_.load(std::memory_order_relaxed)).number()) return false;  // H2
   const std::lock_guard lock(mutex_);
-  if (region_ != halt.region || halt.register_sets != os::register_sets() ||
-      !interrupts_all(attempt)) {
-    tell(attempt, false);
-  }
+  const bool may_ask = region_ == halt.region && halt.register_sets == os::register_sets();
+  if (!may_ask || !asks_all(halt.number)) tell(halt.number, false);
   return true;
 }
 
-bool Halt::interrupts_all(std::uint64_t attempt) {
+bool Halt::asks_all(std::uint32_t number) {
   const auto id_of = [this](std::uint32_t id) {
     return thread_ids_[id].load(std::memory_order_acquire);  // partner: enter
   };
@@ -123,22 +122,33 @@ bool Halt::interrupts_all(std::uint64_t attempt) {
   for (std::uint32_t id = 0; id < threads_; ++id) {
     if (id_of(id) == 0 || os::waits_in_system_call(id_of(id))) return false;
   }
-  held_.store(attempt << 32, std::memory_order_release);
-  attempt_.store(attempt, std::memory_order_release);  // partner: interrupted
+  change(&HaltVote::ask, number);
   for (std::uint32_t id = 0; id < threads_; ++id) {
     const int thread = id_of(id);
-    if (thread == 0 || !os::interrupt_thread(thread, *this)) refuse(attempt);
+    if (thread == 0 || !os::interrupt_thread(thread, *this)) refuse(number);
   }
   return true;
 }
 
 bool Halt::on_verdict(const VerdictBody& verdict) {
-  const std::uint64_t attempt = key_of(verdict.region, verdict.number);
-  if (attempt <= told_.load(std::memory_order_relaxed)) return false;  // H2
-  goes_home_.store(verdict.goes_home != 0, std::memory_order_relaxed);
-  told_.store(attempt, std::memory_order_release);  // partner: hold
+  const bool goes_home = verdict.goes_home != 0;
+  if (!change(&HaltVote::decide, verdict.number, goes_home).first) return false;
   ring();
   return true;
+}
+
+template <typename... Arguments>
+std::pair<bool, HaltVote> Halt::change(bool (HaltVote::*by)(Arguments...), Arguments... arguments) {
+  std::uint64_t word = vote_.load(std::memory_order_acquire);
+  for (;;) {
+    HaltVote vote(word);
+    if (!(vote.*by)(arguments...)) return {false, vote};
+    // Acquire, as the last one to hold says how far the others have come.
+    if (vote_.compare_exchange_weak(word, vote.word(), std::memory_order_acq_rel,
+                                    std::memory_order_acquire)) {
+      return {true, vote};
+    }
+  }
 }
 
 void Halt::ring() {
@@ -147,11 +157,11 @@ void Halt::ring() {
 }
 
 void Halt::interrupted(const os::InterruptedThread& thread) {
-  const std::uint64_t attempt = attempt_.load(std::memory_order_acquire);
-  if (told_.load(std::memory_order_acquire) >= attempt) return;
+  // The signal may have been under way since an earlier attempt.
+  const std::uint32_t number = HaltVote(vote_.load(std::memory_order_acquire)).number();
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr || frame->team != &team_ || !may_hold(*frame, thread)) {
-    return refuse(attempt);
+    return refuse(number);
   }
   frame->error = errno;
   ThreadContext& context = thread_context;
@@ -159,7 +169,7 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
   bool goes = false;
   {
     const WaitScope waiting(*frame);
-    goes = hold(attempt);
+    goes = hold(number);
   }
   context.native_stack = native;
   if (!goes) return;
@@ -192,49 +202,38 @@ bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& threa
          !(services.may_keep_own_addresses() && keeps_own_address(frame, thread));
 }
 
-void Halt::refuse(std::uint64_t attempt) {
-  refused_.store(attempt, std::memory_order_relaxed);
-  ring();
-}
-
-// True: all threads hold now.
-bool Halt::count_held(std::uint64_t attempt) {
-  std::uint64_t held = held_.load(std::memory_order_acquire);
-  do {
-    if (held >> 32 != (attempt & 0xffff'ffff)) return false;  // that of a later one
-  } while (!held_.compare_exchange_weak(held, held + 1, std::memory_order_acq_rel));
-  return (held & 0xffff'ffff) + 1 == team_.forked();
+void Halt::refuse(std::uint32_t number) {
+  if (change(&HaltVote::refuse, number).first) ring();
 }
 
 // Whether the thread goes home.
-bool Halt::hold(std::uint64_t attempt) {
+bool Halt::hold(std::uint32_t number) {
+  const auto [held, now] = change(&HaltVote::hold, number, team_.forked());
+  if (!held) return false;
   // All have stopped before this one, which so knows what they have done.
-  if (count_held(attempt)) tell(attempt, team_.is_in_step());
+  if (now.state() == HaltVote::State::kAllHold) tell(number, team_.is_in_step());
+  const Node& node = team_.node();
+  LongWait wait(node.services(), node.self(), node.settings().watchdog,
+                {.what = "a verdict on going home, in the middle of a loop,", .node = 0},
+                os::monotonic_now());
   for (;;) {
     const std::uint32_t news = news_.load(std::memory_order_acquire);
-    const std::uint64_t told = told_.load(std::memory_order_acquire);
-    if (told >= attempt) {
-      return told == attempt && goes_home_.load(std::memory_order_relaxed);
+    const HaltVote vote(vote_.load(std::memory_order_acquire));
+    if (!vote.waits(number)) {
+      if (change(&HaltVote::tell_refusal, number).first) tell(number, false);
+      return vote.goes_home(number);
     }
-    if (attempt_.load(std::memory_order_relaxed) != attempt) return false;
-    if (refused_.load(std::memory_order_relaxed) == attempt) {
-      if (refusal_told_.exchange(attempt) != attempt) tell(attempt, false);
-      return false;
-    }
-    if (team_.node().told_to_end()) team_.node().services().leave_job();
+    if (node.told_to_end()) node.services().leave_job();
     // Pages that come for it, which it had asked for before, are not kept for it.
-    team_.node().services().note_pause();
+    node.services().note_pause();
+    wait.tell(os::monotonic_now());
     os::futex_wait(news_, news, kPause);
   }
 }
 
 // By a thread that holds, or the handler.
-void Halt::tell(std::uint64_t attempt, bool held) {
-  HaltedBody halted{.region = static_cast<std::uint32_t>(attempt >> 32),
-                    .number = static_cast<std::uint32_t>(attempt),
-                    .held = held ? 1U : 0U,
-                    .reserved = 0,
-                    .progress = {}};
+void Halt::tell(std::uint32_t number, bool held) {
+  HaltedBody halted{.number = number, .held = held ? 1U : 0U, .progress = {}};
   if (held) halted.progress = team_.progress();
   team_.node().send(base::kOrigin, kHaltedMessage, fabric::bytes_of(halted));
 }

@@ -16,22 +16,23 @@
 // field        | written by                   | read by           | ordered by
 // region_      | open, close                 | handler           | mutex_
 // thread_ids_  | each its thread             | handler           | release/acquire; memory: mutex_
-// attempt_     | handler                     | threads           | release/acquire
-// held_        | threads, handler            | threads           | release/acquire
-// refused_     | threads                     | threads           | release/acquire of news_
-// told_        | handler                     | threads           | release/acquire
+// vote_        | handler, threads            | both              | compare-exchange
+// news_        | who changes vote_           | who holds         | release/acquire
 // H1 A thread that was interrupted may have had any lock: unless it holds, it touches atomics only.
-// H2 Attempts are numbered in the order in which the origin makes them, one at a time; who finds a
-//    later one, or a verdict about it, knows that its own is over.
+// H2 Attempts are numbered in the order in which the origin makes them, one at a time, and all that
+//    is said about one is in one word (halt_vote.hpp); who finds a later one knows that its own is
+//    over.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 #include "base/base.hpp"
 #include "omp/meeting/team_messages.hpp"
+#include "omp/team/halt_vote.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -60,11 +61,13 @@ class Halt final : public os::Interrupter {
  private:
   void interrupted(const os::InterruptedThread& thread) override;
   bool may_hold(const ThreadFrame& frame, const os::InterruptedThread& thread) const;
-  bool interrupts_all(std::uint64_t attempt);
-  void refuse(std::uint64_t attempt);
-  bool hold(std::uint64_t attempt);
-  bool count_held(std::uint64_t attempt);
-  void tell(std::uint64_t attempt, bool held);
+  bool asks_all(std::uint32_t number);
+  void refuse(std::uint32_t number);
+  bool hold(std::uint32_t number);
+  void tell(std::uint32_t number, bool held);
+  // True: the vote has been changed by `by`; the vote as it is then.
+  template <typename... Arguments>
+  std::pair<bool, HaltVote> change(bool (HaltVote::*by)(Arguments...), Arguments... arguments);
   void ring();
 
   Team& team_;
@@ -72,12 +75,8 @@ class Halt final : public os::Interrupter {
   std::uint32_t region_ = 0;  // 0: none
   std::uint32_t threads_ = 0, room_ = 0;
   std::unique_ptr<std::atomic<int>[]> thread_ids_;  // 0: not in the region
-  std::atomic<std::uint64_t> attempt_{0};           // key_of(region, number)
-  std::atomic<std::uint64_t> held_{0};  // the attempt's number, and how many threads hold for it
-  std::atomic<std::uint64_t> refused_{0}, refusal_told_{0};
-  std::atomic<std::uint64_t> told_{0};  // the last attempt about which there is a verdict
-  std::atomic<bool> goes_home_{false};  // that; written before it
-  std::atomic<std::uint32_t> news_{0};  // rises with each of these
+  std::atomic<std::uint64_t> vote_{HaltVote().word()};
+  std::atomic<std::uint32_t> news_{0};
 };
 
 }  // namespace amasia::omp

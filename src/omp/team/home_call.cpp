@@ -249,8 +249,7 @@ bool HomeCall::take() {
 
 void HomeCall::tell(bool goes_home) {
   const std::uint32_t number = halted_.wanted.load(std::memory_order_relaxed);
-  send_to_others(kVerdictMessage,
-                 VerdictBody{node_.team().region(), number, goes_home ? 1U : 0U, 0});
+  send_to_others(kVerdictMessage, VerdictBody{number, goes_home ? 1U : 0U});
 }
 
 template <typename Body>
