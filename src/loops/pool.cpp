@@ -160,6 +160,11 @@ void NodePool::deliver(Refill refill) {
   AMASIA_CHECK_DEBUG(is_valid(), "a refill keeps the pool valid");
 }
 
+void NodePool::end() {
+  AMASIA_CHECK(!asking_, "a request has its answer first");
+  more_ = false;
+}
+
 bool NodePool::is_valid() const {
   const Iterations& reserve = reserve_.range;
   const bool ordered = stock_.begin <= stock_.end && reserve.begin <= reserve.end;

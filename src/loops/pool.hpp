@@ -90,6 +90,8 @@ class NodePool {
   Taken take(bool returns);
   // The answer to a request.
   void deliver(Refill refill);
+  // The global pool has nothing left, which this one has not been told; no request is under way.
+  void end();
 
   bool asking() const { return asking_; }
   bool is_valid() const;

@@ -84,7 +84,7 @@ struct MovableThread {
   std::byte* interrupted = nullptr;
   // Of the sections construct under way: the next one that is this thread's.
   std::uint64_t next_section = 0;
-  // The loop under way; not on its way home where it is handed out.
+  // The loop under way. What its node has left of it comes, too (WorkSharing::depart).
   ThreadLoop loop;
 };
 

@@ -150,6 +150,10 @@ static bool is_taken(const fabric::Incoming& message, Handle handle) {
   return body.number != 0 && handle(body);
 }
 
+bool Node::others_hold() const { return home_call_ != nullptr && home_call_->is_held(); }
+
+void Node::let_others_go() { home_call_->let_go(); }
+
 bool Node::on_home_call(const fabric::Incoming& message) {
   Halt& halt = team_.halt();
   if (home_call_ != nullptr) {

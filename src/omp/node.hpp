@@ -189,6 +189,10 @@ class Node final : public fabric::Handler {
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
   // After a handler, or another thread of the node, changed what a thread may wait for.
   void wake();
+  // On the origin: whether other nodes' threads hold in the middle of the program, to come home
+  // (HomeCall). Who waits for what they would do lets them go on.
+  bool others_hold() const;
+  void let_others_go();
 
   void on_message(const fabric::Incoming& message) override;
 
@@ -384,9 +388,8 @@ void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) 
 
 template <typename Ready>
 bool Node::await_or_take_home(Ready ready, const char* what, int waits_for) {
-  const auto is_held = [this] { return home_call_ != nullptr && home_call_->is_held(); };
   for (;;) {
-    wait_until([&] { return ready() || is_held(); }, settings_.spin_in_region, what, waits_for);
+    wait_until([&] { return ready() || others_hold(); }, settings_.spin_in_region, what, waits_for);
     if (ready()) return true;
     if (!home_call_->take()) continue;
     team_.take_guests(home_call_->lost());

@@ -49,6 +49,7 @@ bool Mailbox::put_travellers(NodeId from, std::span<const std::byte> body) {
   if (!read_head(body, head) || head.count == 0) return false;
   if (body.size() != sizeof head + head.count * sizeof(Traveller)) return false;
   if (head.region != join_region_.load(std::memory_order_acquire)) return false;
+  rest_of_[from.value] = head.rest;
   std::vector<Traveller>& travellers = travellers_of_[from.value];
   travellers.resize(head.count);
   std::memcpy(travellers.data(), body.data() + sizeof head, body.size() - sizeof head);

@@ -88,6 +88,7 @@ class Mailbox {
   std::span<const Traveller> travellers_of(NodeId node) const {
     return travellers_of_[node.value];
   }
+  const LoopRest& rest_of(NodeId node) const { return rest_of_[node.value]; }
 
  private:
   struct Signal {
@@ -118,6 +119,7 @@ class Mailbox {
   std::atomic<std::uint32_t> come_home_{0};
   // The same before come_home_.
   std::array<std::vector<Traveller>, base::kMaxNodes> travellers_of_;
+  std::array<LoopRest, base::kMaxNodes> rest_of_;
 };
 
 }  // namespace amasia::omp

@@ -126,8 +126,10 @@ TEST(Mailbox, TakesTravellersOfTheRegionThatIsAwaited) {
       mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 0xffffffff}, sizeof(Traveller))));
   EXPECT_EQ(mailbox.nodes_come_home(), 0u);
   EXPECT_TRUE(
-      mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 3}, 3 * sizeof(Traveller))));
+      mailbox.put_travellers(NodeId{1}, message(TravellersHead{9, 3, {.number = 4, .threads = 2}},
+                                                3 * sizeof(Traveller))));
   EXPECT_EQ(mailbox.nodes_come_home(), 1u);
+  EXPECT_EQ(mailbox.rest_of(NodeId{1}).threads, 2u);
   EXPECT_EQ(mailbox.travellers_of(NodeId{1}).size(), 3u);
   mailbox.expect_joins(10);
   EXPECT_EQ(mailbox.nodes_come_home(), 0u);

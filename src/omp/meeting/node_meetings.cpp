@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "omp/node.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
 
@@ -101,7 +102,13 @@ std::vector<Traveller> Node::await_travellers(const Team& team) {
   for (const NodeShare& share : others) {
     const std::span<const Traveller> own = mailbox_.travellers_of(share.node);
     AMASIA_CHECK(own.size() == share.threads, "all threads of a node come home together");
-    travellers.insert(travellers.end(), own.begin(), own.end());
+    const LoopRest& rest = mailbox_.rest_of(share.node);
+    void* const slot = rest.threads > 0 ? work_sharing_->adopt(team.region(), rest) : nullptr;
+    for (const Traveller& traveller : own) {
+      ThreadLoop& loop = travellers.emplace_back(traveller).thread.loop;
+      if (loop.slot != nullptr) loop.slot = slot;
+      loop.in_hand = 0;  // its clock is the other node's
+    }
   }
   return travellers;
 }

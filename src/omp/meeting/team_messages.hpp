@@ -10,6 +10,7 @@
 #include "omp/frame.hpp"
 #include "omp/local_runtime.hpp"
 #include "omp/region/region.hpp"
+#include "omp/work_sharing/loop_rest.hpp"
 
 namespace amasia::omp {
 
@@ -125,10 +126,12 @@ struct VerdictBody {
   std::uint32_t goes_home;
 };
 
-// Followed by `count` Travellers: all the node's threads.
+// Followed by `count` Travellers: all the node's threads. In `rest` is what they have yet to do of
+// the loop that they come out of.
 struct TravellersHead {
   std::uint32_t region;
   std::uint32_t count;
+  LoopRest rest{};
 };
 
 // A thread on its way home.

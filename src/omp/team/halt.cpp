@@ -195,7 +195,7 @@ bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& threa
   const auto* const instruction = reinterpret_cast<const unsigned char*>(thread.instruction());
   const Services& services = team_.node().services();
   return context.native_stack != nullptr && context.local_depth == 0 && frame.waits == 0 &&
-         frame.locks_held == 0 && frame.loop.slot == nullptr && frame.doacross == nullptr &&
+         frame.locks_held == 0 && !frame.loop.ordered && frame.doacross == nullptr &&
          frame.given == nullptr && !frame.may_have_tasks && stack < top && stack > low + kRoom &&
          services.is_program_code(instruction) &&
          !is_on_the_way_to_the_loader(instruction, services) && !has_exceptions() &&

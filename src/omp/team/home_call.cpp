@@ -7,6 +7,7 @@
 
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -171,7 +172,7 @@ void HomeCall::call(std::uint32_t region, Nanos patience) {
                  lost_ / 1e6,
                  phase == Phase::kAsked       ? "did not stop"
                  : phase == Phase::kHeld      ? "stopped in vain"
-                 : phase == Phase::kOutOfStep ? "stopped elsewhere"
+                 : phase == Phase::kOutOfStep ? "stopped where they are needed"
                                               : "stopped to come home");
   for (; phase == Phase::kTaking; phase = phase_.load(std::memory_order_acquire)) os::yield_core();
   if (phase != Phase::kTaken) tell(false);
@@ -237,7 +238,9 @@ bool HomeCall::take() {
   const auto is_in_step = [&](const NodeShare& share) {
     return halted_.bodies[share.node.value].progress == own;
   };
-  const bool in_step = std::ranges::all_of(node_.team().shares().subspan(1), is_in_step);
+  const WorkSharing* const loops = node_.work_sharing();
+  const bool in_step = std::ranges::all_of(node_.team().shares().subspan(1), is_in_step) &&
+                       (loops == nullptr || loops->is_dealt_out(node_.team().region(), own.loops));
   if (in_step) {
     tell(true);
     region_.store(0, std::memory_order_relaxed);  // there is nothing more to look at
@@ -245,6 +248,11 @@ bool HomeCall::take() {
   phase_.store(in_step ? Phase::kTaken : Phase::kOutOfStep, std::memory_order_release);
   ring();
   return in_step;
+}
+
+void HomeCall::let_go() {
+  Phase phase = Phase::kHeld;
+  if (phase_.compare_exchange_strong(phase, Phase::kOutOfStep, std::memory_order_acq_rel)) ring();
 }
 
 void HomeCall::tell(bool goes_home) {

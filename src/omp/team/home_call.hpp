@@ -16,7 +16,7 @@
 //
 // field    | written by                     | read by         | ordered by
 // region_  | begin, end                     | watcher         | release/acquire
-// phase_   | watcher, leader (from kHeld)   | both            | compare-exchange
+// phase_   | watcher, who leaves kHeld      | all             | compare-exchange
 // seen_, halted_ | the handler, once a number | watcher, leader | release/acquire of the number
 // L1 While the watcher is at a region it has mutex_, which end() takes before the team changes.
 #pragma once
@@ -61,6 +61,8 @@ class HomeCall {
   // By the team's leader, when all of the origin's threads wait for the others. True: these come
   // home now, and the leader is to take them in.
   bool take();
+  // A thread of the origin waits for what they would do: they go on. Any thread.
+  void let_go();
   // By the last look, ns.
   double lost() const { return lost_; }
 

@@ -156,6 +156,65 @@ TEST_P(HomeCallTest, WhatAThreadHasBegunGoesAlong) {
   for (const auto& times : executed) EXPECT_EQ(times, 1);
 }
 
+constexpr std::uint64_t kIterations = 300, kChunk = 3;
+
+// An iteration of a loop that is handed out; on other nodes than the origin it takes longer.
+AMASIA_TEST_PROGRAM double iteration(double sum, std::uint32_t node) {
+  return go_on_from(sum, node == 0 ? 50'000 : 1'000'000);  // some 0.25 and 5 ms
+}
+
+template <loops::ScheduleKind kind, bool monotonic, int region>
+void loop_handed_out(ThreadFrame& first, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  auto& executed = *static_cast<std::array<std::atomic<int>, kIterations>*>(words[1]);
+  const std::uint32_t node = node_here();
+  const LoopSite site{words[2], words[2]};
+  first.team->node().work_sharing()->begin(first, {0, 1, kIterations}, {kind, kChunk, monotonic},
+                                           site);
+  std::uint64_t last = 0;
+  double sum = 0;
+  for (;;) {
+    loops::Iterations range;
+    if (!team_here().node().work_sharing()->next(*current_frame(), range)) break;
+    if (monotonic && range.begin < last) notes.orderly = false;
+    last = range.end;
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      sum = iteration(sum, node);
+      ++executed[i];
+    }
+  }
+  if (sum == 0) notes.sums[current_frame()->global_id] = 1;
+  notes.numbers[current_frame()->global_id] = current_frame()->global_id;
+  notes.ended_on[current_frame()->global_id] = node_here();
+}
+
+// Each iteration once; and in a second region the same loop, which all nodes have to begin with the
+// same knowledge of the first one.
+template <loops::ScheduleKind kind, bool monotonic>
+void expect_once(Job& job, std::uint32_t threads) {
+  const char site = 0;
+  for (const auto work :
+       {loop_handed_out<kind, monotonic, 0>, loop_handed_out<kind, monotonic, 1>}) {
+    Notes notes(threads);
+    std::array<std::atomic<int>, kIterations> executed{};
+    ASSERT_TRUE(job.run(work, {&notes, &executed, const_cast<char*>(&site)}).global());
+    for (const auto& times : executed) ASSERT_EQ(times, 1);
+    EXPECT_TRUE(notes.orderly);
+    for (std::uint32_t id = 0; id < threads; ++id) EXPECT_EQ(notes.numbers[id], id);
+  }
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnOutOfALoopThatIsHandedOut) {
+  using Kind = loops::ScheduleKind;
+  expect_once<Kind::kDynamic, true>(job_, total());
+  expect_once<Kind::kGuided, false>(job_, total());
+  expect_once<Kind::kAwf, true>(job_, total());
+  expect_once<Kind::kHetProbeI, false>(job_, total());
+  const auto records = job_.origin().region_records();
+  const auto came_home = [](const RegionRecord& record) { return record.runs_come_home > 0; };
+  EXPECT_GE(std::ranges::count_if(records, came_home), 1) << "of " << records.size();
+}
+
 TEST_P(HomeCallTest, AThreadThatHasALockStays) {
   Notes notes(total());
   const auto locked = [](ThreadFrame& frame, void* const* words) {

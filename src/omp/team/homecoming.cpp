@@ -10,6 +10,7 @@
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -227,6 +228,9 @@ void Team::take_guests(double lost) {
   on_native_stack([this, lost] {
     node_.home_call_->end();  // it looks at the team that changes here
     const std::vector<Traveller> travellers = node_.await_travellers(*this);
+    if (travellers.front().thread.interrupted != nullptr && node_.work_sharing() != nullptr) {
+      node_.work_sharing()->forget(region(), progress().loops);
+    }
     base::log_line(base::LogLevel::kDebug, "{} threads of other nodes come home, {:.0f} ms lost",
                    travellers.size(), lost / 1e6);
     lost_at_home_ = lost;
@@ -264,7 +268,10 @@ void Team::leave(ThreadFrame& frame) {
   }
   travellers_[frame.local_id] = traveller;
   if (departed_.fetch_add(1, std::memory_order_acq_rel) + 1 == forked_) {
-    const TravellersHead head{region(), forked_};
+    TravellersHead head{region(), forked_};
+    if (frame.interrupted != nullptr && node_.work_sharing() != nullptr) {
+      head.rest = node_.work_sharing()->depart(region(), frame.loops_met);
+    }
     node_.send(base::kOrigin, kTravellersMessage, fabric::bytes_of(head),
                std::as_bytes(std::span(travellers_)));
   }
@@ -284,9 +291,10 @@ Progress Team::progress_of(const ThreadFrame& frame) const {
 }
 
 bool Team::is_in_step() const {
-  return std::all_of(frames_.begin(), frames_.begin() + forked_, [this](const auto& frame) {
-    return progress_of(*frame) == progress();
-  });
+  const auto is_as_far = [this](const auto& frame) { return progress_of(*frame) == progress(); };
+  const bool same = std::all_of(frames_.begin(), frames_.begin() + forked_, is_as_far);
+  WorkSharing* const loops = node_.work_sharing();
+  return same && (loops == nullptr || loops->may_depart(region(), progress().loops));
 }
 
 void Team::await_guests() {

@@ -16,6 +16,7 @@
 #include "omp/launch/stack_pool.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
+#include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
 
@@ -208,6 +209,8 @@ class Job {
       part.services = std::make_unique<TestServices>(fabric);
       part.node = std::make_unique<Node>(fabric, *part.services, settings, board_.of(id));
       part.node->set_runtime(Abi::kKmpc, part.runtime);
+      part.sharing = std::make_unique<WorkSharing>(*part.node);
+      part.node->set_work_sharing(part.sharing.get());
       part.poller = std::jthread([&fabric](std::stop_token stop) {
         while (!stop.stop_requested()) {
           fabric::wait_and_poll(fabric, 8, 0, base::kMillisecond);
@@ -277,6 +280,7 @@ class Job {
     ThreadRuntime runtime;
     std::unique_ptr<TestServices> services;
     std::unique_ptr<Node> node;
+    std::unique_ptr<WorkSharing> sharing;
     std::jthread poller;
     std::thread server;
   };

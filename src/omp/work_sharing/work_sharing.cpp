@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/work_sharing/work_sharing.hpp"
 
 #include <algorithm>
 #include <array>
@@ -8,95 +7,9 @@
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/work_sharing/work_sharing_state.hpp"
 
 namespace amasia::omp {
-namespace {
-constexpr fabric::MessageType kWantMessage = kWorkSharingFirst;
-constexpr fabric::MessageType kGiveMessage = kWorkSharingFirst + 1;
-}  // namespace
-
-// A node that shares a loop, in messages.
-struct WorkSharing::Sharer {
-  std::uint32_t node;
-  std::uint32_t threads;
-  std::uint32_t speed;  // that the loop begins with
-};
-
-// From a node to the origin: what the origin needs to make the loop's dealer, should this be the
-// first request, and what the node has executed. The sharers follow, by rank.
-struct WorkSharing::WantBody {
-  std::uint32_t region;
-  std::uint16_t nodes;
-  std::uint16_t rank;
-  std::uint64_t number;
-  std::uint64_t count;
-  std::uint64_t chunk;
-  std::uint64_t key;
-  loops::ScheduleKind kind;
-  std::uint8_t known;
-  std::uint8_t unused[6];
-  loops::Report report;  // since the last request
-  loops::Report late;    // of the loop's last run, after its last request
-};
-
-struct WorkSharing::Want {
-  WantBody body{};
-  std::array<Sharer, base::kMaxNodes> sharers;
-
-  std::span<const Sharer> all() const { return {sharers.data(), body.nodes}; }
-};
-
-// The origin's answer. When there is no more, the speeds of the next run follow, by rank.
-struct WorkSharing::GiveBody {
-  std::uint32_t region;
-  std::uint16_t nodes;
-  std::uint8_t more;
-  std::uint8_t known;  // the next run
-  std::uint64_t number;
-  std::uint64_t begin;
-  std::uint64_t end;
-  std::uint64_t piece;
-};
-
-struct WorkSharing::Give {
-  NodeId to;
-  GiveBody body{};
-  std::array<std::uint32_t, base::kMaxNodes> speeds;
-
-  std::span<const std::uint32_t> all() const {
-    return {speeds.data(), body.more != 0 ? std::size_t{0} : body.nodes};
-  }
-};
-
-struct WorkSharing::NodeLoop {
-  std::mutex mutex;
-  Want want{};  // what to send when the pool runs low; constant, but for the reports
-  loops::NodePool pool;
-  loops::Report news;  // what was executed since the last request
-  // Where it is, when the node's first thread came to it, and what the nodes count with.
-  const void* function = nullptr;
-  const void* code = nullptr;
-  Nanos opened = 0;
-  std::array<loops::Power, base::kMaxNodes> powers;
-  std::uint32_t threads_here = 0;  // of the node that have not ended the loop
-  // Refills delivered. Release by who delivers, acquire by who waits for one.
-  std::atomic<std::uint32_t> deliveries{0};
-};
-
-struct WorkSharing::GlobalLoop {
-  loops::Dealer dealer;
-  Want want;                          // the first one: who shares the loop, and how it began
-  std::uint32_t nodes_to_tell = 0;    // that do not know yet that there is no more
-  std::vector<loops::Report> totals;  // by rank
-  std::optional<loops::NextRun> next{};  // once a node was told that there is no more
-  double expected_ns = 0;  // of an iteration, before the run; 0: nothing was known
-  Nanos expected_end = 0;  // by the run's first decision; 0: there was none
-  // Once the origin's threads have left the loop: where it is, and when they came and went.
-  const void* function = nullptr;
-  const void* code = nullptr;
-  Nanos opened = 0, left = 0;
-};
-
 namespace {
 
 // One loop of the program, shared by these nodes.
@@ -128,9 +41,9 @@ void note_run(ThreadFrame& frame, loops::ScheduleRequest asked, const LoopSite& 
 LoopSettings loop_settings(const base::Options& options) {
   using loops::ScheduleKind;
   constexpr std::array kKinds = {
-      ScheduleKind::kAuto, ScheduleKind::kStatic, ScheduleKind::kDynamic,  ScheduleKind::kGuided,
-      ScheduleKind::kFac2, ScheduleKind::kWf,     ScheduleKind::kAwf,      ScheduleKind::kHetProbe,
-      ScheduleKind::kHetProbeI};
+      ScheduleKind::kAuto,   ScheduleKind::kStatic,   ScheduleKind::kDynamic,
+      ScheduleKind::kGuided, ScheduleKind::kFac2,     ScheduleKind::kWf,
+      ScheduleKind::kAwf,    ScheduleKind::kHetProbe, ScheduleKind::kHetProbeI};
   LoopSettings settings;
   settings.schedule = kKinds[static_cast<std::size_t>(options.schedule)];
   settings.rules = {static_cast<std::uint32_t>(options.probe_percent),
@@ -183,9 +96,8 @@ void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
     frame.loop.whole = schedule.chunk;
     frame.loop.schedule.chunk = 0;
   }
-  on_native_stack([this, &frame, code = site.code] {
-    frame.loop.slot = open(*frame.team, frame.loop, code);
-  });
+  on_native_stack(
+      [this, &frame, code = site.code] { frame.loop.slot = open(*frame.team, frame.loop, code); });
 }
 
 WorkSharing::NodeLoop* WorkSharing::find(std::uint32_t region, std::uint64_t number) {
@@ -195,18 +107,21 @@ WorkSharing::NodeLoop* WorkSharing::find(std::uint32_t region, std::uint64_t num
   return nullptr;
 }
 
+WorkSharing::NodeLoop& WorkSharing::open_another() {
+  if (spare_.empty()) spare_.push_back(std::make_unique<NodeLoop>());
+  open_.push_back(std::move(spare_.back()));
+  spare_.pop_back();
+  return *open_.back();
+}
+
 WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& begun,
                                          const void* site) {
   const std::lock_guard lock(loops_mutex_);
   if (NodeLoop* const loop = find(team.region(), begun.number)) return loop;
   // Regions come one after the other; what is left of the last one was cancelled.
-  std::erase_if(open_, [&team](const auto& loop) {
-    return loop->want.body.region != team.region();
-  });
-  if (spare_.empty()) spare_.push_back(std::make_unique<NodeLoop>());
-  open_.push_back(std::move(spare_.back()));
-  spare_.pop_back();
-  NodeLoop& loop = *open_.back();
+  std::erase_if(open_,
+                [&team](const auto& loop) { return loop->want.body.region != team.region(); });
+  NodeLoop& loop = open_another();
   WantBody& body = loop.want.body;
   body = {};
   body.region = team.region();
@@ -224,6 +139,7 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   loop.function = team.function();
   loop.code = site;
   loop.opened = node_.self() == base::kOrigin ? os::monotonic_now() : 0;
+  latest_ = {body.region, body.number, body.key};
   History* const history = body.key != 0 ? &known_[body.key] : nullptr;
   if (history != nullptr) {
     body.known = history->next.known ? 1 : 0;
@@ -307,8 +223,8 @@ loops::Report WorkSharing::executed(ThreadLoop& thread, std::uint32_t threads) c
   const Nanos stall = std::min(thread.stall_before_ns - before.stall_before_ns, elapsed);
   const Nanos cpu = thread.cpu_before_ns - before.cpu_before_ns;
   const Nanos compute = std::max(elapsed - stall, loops::sustained_time(limit_, cpu * threads, 0));
-  return {before.in_hand, static_cast<std::uint64_t>(compute),
-          static_cast<std::uint64_t>(stall), thread.faults_before - before.faults_before};
+  return {before.in_hand, static_cast<std::uint64_t>(compute), static_cast<std::uint64_t>(stall),
+          thread.faults_before - before.faults_before};
 }
 
 bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,
@@ -347,8 +263,11 @@ bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& t
       return loop.deliveries.load(std::memory_order_acquire) != seen;
     };
     const std::uint64_t number = thread.number;
-    node_.wait_until([&] { return delivered() || team.gives_up_loop(number); },
-                     node_.settings().spin_in_region, "more iterations of a loop", 0);
+    node_.wait_until(
+        [&] { return delivered() || team.gives_up_loop(number) || node_.others_hold(); },
+        node_.settings().spin_in_region, "more iterations of a loop", 0);
+    // What they have to tell may be what is waited for.
+    if (node_.others_hold()) node_.let_others_go();
     if (!delivered() && team.gives_up_loop(number)) return false;
   }
 }
@@ -363,110 +282,6 @@ void WorkSharing::ask(NodeLoop& loop, const WantBody& body) {
   }
   node_.fabric().send(base::kOrigin, kWantMessage, fabric::bytes_of(body),
                       std::as_bytes(loop.want.all()));
-}
-
-// Regions come one after the other: what is left of the last one was cancelled. global_mutex_ held.
-void WorkSharing::enter_region(std::uint32_t region) {
-  if (region <= global_region_) return;
-  global_.clear();
-  advice_ = {};
-  global_region_ = region;
-}
-
-WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
-                                                  std::span<const Sharer> sharers) {
-  enter_region(body.region);
-  if (const auto found = global_.find(body.number); found != global_.end()) return found->second;
-  std::array<loops::Power, base::kMaxNodes> powers;
-  Want want;
-  want.body = body;
-  for (std::size_t rank = 0; rank < sharers.size(); ++rank) {
-    powers[rank] = {sharers[rank].threads, sharers[rank].speed};
-    want.sharers[rank] = sharers[rank];
-  }
-  std::vector<loops::Report> told = std::exchange(told_after_end_[body.key], {});
-  told.resize(sharers.size());
-  GlobalLoop loop{loops::Dealer(terms_of(body), {powers.data(), sharers.size()}), want, body.nodes,
-                  std::move(told)};
-  loop.expected_ns = body.key != 0 ? cache_.expected_ns(body.key) : 0;
-  return global_.emplace(body.number, std::move(loop)).first->second;
-}
-
-// What the next run begins with: fixed when the first node is told that there is no more, so that
-// all are told the same.
-const loops::NextRun& WorkSharing::next_run(GlobalLoop& loop) {
-  if (loop.next.has_value()) return *loop.next;
-  loop.next.emplace();
-  if (loop.want.body.key == 0) {
-    for (const Sharer& sharer : loop.want.all()) advice_.note(sharer.node, true);
-    return *loop.next;
-  }
-  std::array<std::uint32_t, base::kMaxNodes> threads;
-  for (std::size_t r = 0; r < loop.totals.size(); ++r) threads[r] = loop.want.sharers[r].threads;
-  loop.next = cache_.finish(loop.want.body.key, {threads.data(), loop.totals.size()}, loop.totals);
-  // Of other schedules data move in each run.
-  const bool settles = loops::schedule_of(loop.want.body.kind).probes();
-  for (std::size_t r = 0; r < loop.totals.size(); ++r) {
-    const bool used = !loop.next->known || loop.next->speeds[r] > 0;
-    const bool stays = loop.next->known && loop.want.body.known != 0 &&
-                       loop.next->speeds[r] == loop.want.sharers[r].speed;
-    advice_.moves = advice_.moves || (settles && !stays);
-    advice_.note(loop.want.sharers[r].node, used);
-  }
-  return *loop.next;
-}
-
-std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
-                                                       std::span<const Sharer> sharers) {
-  const std::lock_guard lock(global_mutex_);
-  if (body.region < global_region_) return {};  // it was cancelled: who asked has left
-  GlobalLoop& loop = global_loop(body, sharers);
-  const bool agree = std::equal(sharers.begin(), sharers.end(), loop.want.sharers.begin(),
-                                [](const Sharer& a, const Sharer& b) {
-                                  return a.node == b.node && a.speed == b.speed;
-                                });
-  AMASIA_CHECK(agree && body.known == loop.want.body.known && body.count == loop.want.body.count,
-               "all nodes begin a loop with the same terms (W4)");
-  // Who asks when the first has been told that there is no more is mostly the slowest: what it has
-  // to tell counts in the next run.
-  const bool has_ended = loop.next.has_value() && body.key != 0;
-  std::vector<loops::Report>& totals = has_ended ? told_after_end_[body.key] : loop.totals;
-  totals.resize(body.nodes);
-  totals[body.rank] += body.report;
-  totals[body.rank] += body.late;
-  std::vector<loops::Grant> grants;
-  loop.dealer.ask(body.rank, body.report, grants);
-  expect(loop);
-  std::vector<Give> gives;
-  for (const loops::Grant& grant : grants) {
-    Give give;
-    give.to = NodeId{static_cast<std::uint16_t>(loop.want.sharers[grant.rank].node)};
-    give.body = {body.region, body.nodes, grant.refill.more, 0, body.number,
-                 grant.refill.range.begin, grant.refill.range.end, grant.refill.piece};
-    if (!grant.refill.more) {
-      give.body.known = next_run(loop).known ? 1 : 0;
-      give.speeds = next_run(loop).speeds;
-      --loop.nodes_to_tell;
-    }
-    gives.push_back(give);
-  }
-  // A node that knows that there is no more does not ask again.
-  if (loop.nodes_to_tell == 0 && loop.left != 0) {
-    conclude(loop);
-    global_.erase(body.number);
-  }
-  return gives;
-}
-
-void WorkSharing::hand_out(const std::vector<Give>& gives) {
-  for (const Give& give : gives) {
-    if (give.to == node_.self()) {
-      receive(give.body, give.all());
-    } else {
-      node_.fabric().send(give.to, kGiveMessage, fabric::bytes_of(give.body),
-                          std::as_bytes(give.all()));
-    }
-  }
 }
 
 void WorkSharing::receive(const GiveBody& give, std::span<const std::uint32_t> speeds) {
@@ -500,7 +315,8 @@ void WorkSharing::close(NodeLoop& loop) {
   const std::lock_guard lock(loops_mutex_);
   AMASIA_CHECK(loop.threads_here > 0, "each thread of the node ends a loop once");
   --loop.threads_here;
-  if (loop.threads_here == 0 && node_.self() == base::kOrigin) note_left(loop);
+  const bool adopted = loop.want.body.nodes == 0;
+  if (loop.threads_here == 0 && node_.self() == base::kOrigin && !adopted) note_left(loop);
   retire_if_done(loop);
 }
 
@@ -514,93 +330,15 @@ void WorkSharing::retire_if_done(NodeLoop& loop) {
       known_[key].late += loop.want.body.late;
     }
   }
+  drop(loop);
+}
+
+void WorkSharing::drop(const NodeLoop& loop) {
   const auto at = std::find_if(open_.begin(), open_.end(),
                                [&loop](const auto& it) { return it.get() == &loop; });
   AMASIA_CHECK(at != open_.end(), "a loop is retired once");
   spare_.push_back(std::move(*at));
   open_.erase(at);
-}
-
-// What the rest was expected to take when shares were decided for the first time.
-void WorkSharing::expect(GlobalLoop& loop) {
-  const loops::ProbeDealer* const probe = loop.dealer.probe();
-  if (loop.expected_end != 0 || probe == nullptr || probe->decisions() == 0) return;
-  loop.expected_end = os::monotonic_now() + static_cast<Nanos>(probe->expected_ns());
-}
-
-// The origin's last thread has left the loop; under loops_mutex_.
-void WorkSharing::note_left(const NodeLoop& loop) {
-  const Nanos now = os::monotonic_now();
-  const std::lock_guard lock(global_mutex_);
-  const auto found = global_.find(loop.want.body.number);
-  if (loop.want.body.region != global_region_ || found == global_.end()) {
-    return conclude_dealt_at_once(loop, now - loop.opened);
-  }
-  GlobalLoop& global = found->second;
-  global.function = loop.function;
-  global.code = loop.code;
-  global.opened = loop.opened;
-  global.left = now;
-  if (global.nodes_to_tell > 0) return;
-  conclude(global);
-  global_.erase(found);
-}
-
-// Under global_mutex_; all nodes know that there is no more, and the origin's threads have left.
-void WorkSharing::conclude(const GlobalLoop& loop) {
-  if (loop.code == nullptr) return;
-  const WantBody& body = loop.want.body;
-  LoopRunOutcome run;
-  run.count = body.count;
-  run.elapsed = loop.left - loop.opened;
-  if (loop.expected_ns > 0) {
-    run.expected = static_cast<Nanos>(loop.expected_ns * static_cast<double>(body.count));
-  } else if (loop.expected_end > loop.opened) {
-    run.expected = loop.expected_end - loop.opened;
-  }
-  for (std::size_t r = 0; r < body.nodes; ++r) {
-    LoopRunOutcome::Part part;
-    part.node = NodeId{static_cast<NodeId::representation>(loop.want.sharers[r].node)};
-    part.given = loop.dealer.given(r);
-    part.speed = loop.dealer.speed(r);
-    if (const auto* const told = cache_.find(body.key, r); told != nullptr) {
-      part.cost = told->mean;
-      part.probes = told->runs;
-    }
-    run.parts.push_back(part);
-  }
-  outcomes_.add(loop.function, loop.code, std::move(run));
-}
-
-// Nobody had to ask: the first deal was all.
-void WorkSharing::conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed) {
-  const WantBody& body = loop.want.body;
-  enter_region(body.region);
-  for (std::size_t r = 0; r < body.nodes; ++r) advice_.note(loop.want.sharers[r].node, true);
-  if (loop.code == nullptr) return;
-  const loops::Dealer dealt(terms_of(body), {loop.powers.data(), body.nodes});
-  LoopRunOutcome run;
-  run.count = body.count;
-  run.elapsed = elapsed;
-  for (std::size_t r = 0; r < body.nodes; ++r) {
-    LoopRunOutcome::Part part;
-    part.node = NodeId{static_cast<NodeId::representation>(loop.want.sharers[r].node)};
-    part.given = dealt.given(r);
-    part.speed = dealt.speed(r);
-    run.parts.push_back(part);
-  }
-  outcomes_.add(loop.function, loop.code, std::move(run));
-}
-
-LoopAdvice WorkSharing::take_advice(std::uint32_t region) {
-  const std::lock_guard lock(global_mutex_);
-  return region == global_region_ ? std::exchange(advice_, {}) : LoopAdvice{};
-}
-
-std::optional<LoopOutcome> WorkSharing::outcome_of(const void* function, const void* code) const {
-  const std::lock_guard lock(global_mutex_);
-  const LoopOutcome* const found = outcomes_.find(function, code);
-  return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
 void WorkSharing::on_message(const fabric::Incoming& message) {

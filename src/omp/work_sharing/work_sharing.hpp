@@ -7,7 +7,7 @@
 // field             | written by                          | guarded by
 // open_, spare_     | threads that begin and end loops,   | loops_mutex_
 //                   | handler (looks only)                |
-// known_            | the same, and handler               | loops_mutex_
+// known_, latest_   | the same, and handler               | loops_mutex_
 // NodeLoop::pool,   | threads of the node, handler        | NodeLoop::mutex
 //   news, want      |                                     |
 // global_, cache_,  | handler and threads of the origin   | global_mutex_
@@ -38,6 +38,7 @@
 #include "loops/loops.hpp"
 #include "omp/frame.hpp"
 #include "omp/work_sharing/loop_outcomes.hpp"
+#include "omp/work_sharing/loop_rest.hpp"
 
 namespace amasia::omp {
 
@@ -73,6 +74,20 @@ class WorkSharing final : public fabric::Handler {
   // The thread leaves the loop that it is in before its end: the loop, or its region, has been
   // cancelled.
   void leave(ThreadFrame& frame);
+
+  // Threads of other nodes come home out of the middle of the program (team/halt.hpp), all of which
+  // have met `loops` loops of `region`. On such a node, while all of its threads stand still:
+  // whether no request of theirs is under way. On the origin, whose threads have all left the last
+  // of these loops: whether nobody would be given any more of it.
+  bool may_depart(std::uint32_t region, std::uint64_t loops);
+  bool is_dealt_out(std::uint32_t region, std::uint64_t loops) const;
+  // They are on their way: what is left of that loop leaves the node, and goes to them on the
+  // origin, where adopt() returns what is theirs in ThreadLoop::slot. What is known of the loop's
+  // runs is forgotten there, too, by forget(), since not all nodes have heard the end of this one.
+  // On native stacks.
+  LoopRest depart(std::uint32_t region, std::uint64_t loops);
+  void* adopt(std::uint32_t region, const LoopRest& rest);
+  void forget(std::uint32_t region, std::uint64_t loops);
 
   // On the origin, when `region` has ended, once: what its loops say about the nodes.
   LoopAdvice take_advice(std::uint32_t region);
@@ -115,6 +130,8 @@ class WorkSharing final : public fabric::Handler {
   void ask(NodeLoop& loop, const WantBody& body);
   void receive(const GiveBody& give, std::span<const std::uint32_t> speeds);
   NodeLoop* find(std::uint32_t region, std::uint64_t number);
+  NodeLoop& open_another();
+  void drop(const NodeLoop& loop);
   void retire_if_done(NodeLoop& loop);
   // On the origin.
   void enter_region(std::uint32_t region);
@@ -130,6 +147,11 @@ class WorkSharing final : public fabric::Handler {
   std::vector<std::unique_ptr<NodeLoop>> open_;
   std::vector<std::unique_ptr<NodeLoop>> spare_;
   std::map<std::uint64_t, History> known_;
+  // The loop that was opened last, and the one whose knowledge it began with.
+  struct {
+    std::uint32_t region = 0;
+    std::uint64_t number = 0, key = 0;
+  } latest_;
   mutable std::mutex global_mutex_;
   std::uint32_t global_region_ = 0;  // whose loops global_ holds
   std::map<std::uint64_t, GlobalLoop> global_;

@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <barrier>
 #include <chrono>
 #include <optional>
 #include <random>
 #include <thread>
+#include <utility>
 
 #include "omp/work_sharing/loopback_job.hpp"
 
@@ -139,6 +141,63 @@ TEST(WorkSharing, WhatIsToldAfterTheEndCountsInTheNextRun) {
   ASSERT_TRUE(outcome.has_value());
   ASSERT_EQ(outcome->last.parts.size(), 2u);
   EXPECT_GE(outcome->last.parts[1].probes, kRuns / 2) << "of " << kRuns;
+}
+
+// Node 1 stops in a loop after some chunks and, once the origin has left it, what it has left goes
+// there; not where a schedule probes, as the origin would wait for what node 1 has to tell.
+TEST(WorkSharing, WhatANodeHasLeftOfALoopGoesToTheOrigin) {
+  constexpr std::uint64_t kCount = 400;
+  for (std::size_t kind = 0; kind < loops::kScheduleKinds; ++kind) {
+    const loops::ScheduleRequest schedule{static_cast<loops::ScheduleKind>(kind), 3};
+    if (!loops::schedule_of(schedule.kind).pooled()) continue;
+    if (loops::schedule_of(schedule.kind).probes()) continue;
+    LoopbackJob job({1, 1});
+    const char site = 0;
+    int went = 0;
+    for (int stops_after = 1; stops_after < 20; ++stops_after) {
+      std::vector<std::atomic<int>> runs(kCount);
+      std::barrier both(2);
+      ThreadLoop left;
+      job.region([&](ThreadFrame& frame) {
+        WorkSharing& sharing = *frame.team->node().work_sharing();
+        const auto take = [&](int most) {
+          loops::Iterations range;
+          for (int taken = 0; taken < most && sharing.next(frame, range); ++taken) {
+            for (auto n = range.begin; n < range.end; ++n) runs[n].fetch_add(1);
+          }
+        };
+        constexpr int kAll = 1 << 20;
+        sharing.begin(frame, {0, 1, kCount}, schedule, {&site, &site});
+        const std::uint32_t region = frame.team->region();
+        const std::uint64_t met = frame.loops_met;
+        if (frame.team->rank() == 1) {
+          take(stops_after);
+          left = frame.loop;
+          both.arrive_and_wait();  // it stands
+          both.arrive_and_wait();  // what it has left is gone, or it is to go on
+          return;
+        }
+        take(kAll);
+        both.arrive_and_wait();
+        WorkSharing& other = job.sharing(1);
+        if (left.slot != nullptr) {
+          EXPECT_TRUE(sharing.is_dealt_out(region, met));
+          while (!other.may_depart(region, met)) std::this_thread::yield();  // it has asked
+          const LoopRest rest = other.depart(region, met);
+          EXPECT_EQ(rest.threads, 1u);
+          frame.loop = std::exchange(left, {});
+          frame.loop.in_hand = 0;
+          frame.loop.slot = sharing.adopt(region, rest);
+          sharing.forget(region, met);
+          take(kAll);
+          ++went;
+        }
+        both.arrive_and_wait();
+      });
+      for (const auto& count : runs) ASSERT_EQ(count.load(), 1) << kind << ' ' << stops_after;
+    }
+    EXPECT_GE(went, 1) << kind;
+  }
 }
 
 TEST(WorkSharing, NodesThatNoLoopUsesAreIdle) {
