@@ -37,6 +37,7 @@ struct ThreadLoop {
   std::uint64_t number = 0;      // of the loop in its region
   std::uint64_t unit = 1;        // kmpc: iterations that are handed out together (simd)
   std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
+  std::uint64_t end = 0;         // gomp: as the program gave it
   std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
   void* slot = nullptr;          // WorkSharing's or, of an ordered loop, Turns'
   // Of a loop that is handed out at run time: how many iterations the thread executes now, since
@@ -68,7 +69,7 @@ struct MovableThread {
   std::uint32_t asked_size = 0;
   std::uint32_t interrupted_size = 0;  // of `interrupted`
   std::int32_t error = 0;              // its errno
-  std::uint32_t reserved = 0;
+  std::uint32_t sections = 0;  // gomp: so many has the construct under way
   // How many of each work-sharing construct this thread has met in the region. All threads of a
   // team meet the same ones in the same order, so equal counts name the same construct.
   std::uint64_t singles_met = 0;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose only region does not pay: their threads come home in the middle of it, at a
-barrier of its time loop, or out of a loop that comes to none."""
+barrier of its time loop, or out of a loop, or sections, that come to none."""
 
 import json
 import os
@@ -15,6 +15,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c" / "time_
 PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
 # Two seconds where it is shared, half of that alone.
 SCATTER = (str(BUILD / "bin" / "launch_test_scatter"), "200000000")
+HANDED_OUT = str(BUILD / "bin" / "launch_test_handed_out")
 SLOW = "--link=100,200"
 
 
@@ -51,6 +52,12 @@ class Home(LaunchTest):
             self.assertEqual((region["runs"], region["phase"], region["runs_come_home"]),
                              (1, "alone", 1))
             self.assertGreater(region["lost_before_home_ns"], 0)
+
+    def test_it_goes_on_in_the_middle_of_what_is_handed_out(self):
+        for construct in ("loop", "guided", "sections"):
+            region, _ = self.statistics("-n2", SLOW, threads=2,
+                                        command=(HANDED_OUT, construct, "200000000"))
+            self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), construct)
 
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):

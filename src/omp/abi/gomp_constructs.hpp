@@ -8,10 +8,6 @@
 
 namespace amasia::omp::gomp {
 
-// The end of the loop under way as the program gave it: libgomp reports it, not the value after the
-// last iteration, as the end of the loop's last chunk (the latter may overflow).
-extern thread_local std::uint64_t loop_end __attribute__((tls_model("initial-exec")));
-
 // libgomp's schedule numbers in the calls that carry one (gomp_schedule_type).
 inline loops::ScheduleRequest schedule_of(long number, std::uint64_t chunk) {
   enum : long { kRuntime = 0, kStatic = 1, kDynamic = 2, kGuided = 3, kAuto = 4 };
@@ -25,13 +21,15 @@ inline loops::ScheduleRequest schedule_of(long number, std::uint64_t chunk) {
   }
 }
 
+// The end of a loop's last chunk is, as with libgomp, the end that the program gave, not the value
+// after the last iteration, which may overflow.
 template <typename T>
 bool next_chunk(ThreadFrame& frame, T* begin, T* end) {
   loops::Iterations range;
   if (!next_iterations(frame, range)) return false;
   const loops::Space& space = frame.loop.space;
   *begin = loops::value_at<T>(space, range.begin);
-  *end = range.end == space.count ? static_cast<T>(loop_end)
+  *end = range.end == space.count ? static_cast<T>(frame.loop.end)
                                   : loops::value_at<T>(space, range.end);
   return true;
 }

@@ -8,18 +8,16 @@
 
 namespace amasia::omp::gomp {
 
-thread_local std::uint64_t loop_end = 0;
-
 void begin_loop(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
                 std::uint64_t end, const void* site) {
-  loop_end = end;
   frame.team->node().work_sharing()->begin(frame, space, schedule, site);
+  frame.loop.end = end;
 }
 
 void begin_ordered_loop(ThreadFrame& frame, const loops::Space& space,
                         loops::ScheduleRequest schedule, std::uint64_t end, const void* site) {
-  loop_end = end;
   frame.team->node().turns()->begin(frame, space, schedule, site);
+  frame.loop.end = end;
 }
 
 void begin_doacross_loop(ThreadFrame& frame, std::span<const std::uint64_t> counts,

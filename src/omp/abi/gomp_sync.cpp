@@ -6,13 +6,10 @@
 namespace amasia::omp::gomp {
 namespace {
 
-// Of the sections construct under way.
-thread_local std::uint32_t section_count __attribute__((tls_model("initial-exec"))) = 0;
-
 // libgomp numbers sections from 1; 0: there are no more.
 unsigned next_section(ThreadFrame& frame) {
-  const std::uint32_t section = frame.team->next_section(frame, section_count);
-  return section < section_count ? section + 1 : 0;
+  const std::uint32_t section = frame.team->next_section(frame, frame.sections);
+  return section < frame.sections ? section + 1 : 0;
 }
 
 // Locks and critical sections are the job's, whatever region the thread is in.
@@ -24,7 +21,7 @@ LockService* locks() {
 }  // namespace
 
 void begin_sections(ThreadFrame& frame, std::uint32_t count) {
-  section_count = count;
+  frame.sections = count;
   frame.team->begin_sections(frame);
 }
 
