@@ -31,6 +31,7 @@ Nanos own_cpu_time() noexcept {
 }
 
 Nanos thread_cpu_time(int thread_id) noexcept {
+  if (thread_id <= 0) return -1;  // what follows would name other clocks
   // The kernel's encoding of "scheduler clock of one thread": ~id in the upper bits, 4 = per
   // thread, 2 = scheduler clock. pthread_getcpuclockid needs a pthread_t, which a fault does not
   // carry.
