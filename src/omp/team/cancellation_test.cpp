@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <deque>
 #include <string>
-#include <unordered_set>
 #include <vector>
+
+#include "omp/every_order.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -282,34 +283,6 @@ class World {
   std::string fault_;
 };
 
-struct Outcome {
-  std::size_t states = 0;
-  std::size_t ends = 0;
-  std::string fault;
-};
-
-Outcome explore(std::uint32_t nodes, std::uint32_t threads, Bug bug) {
-  Outcome outcome;
-  std::unordered_set<std::string> seen;
-  std::vector<World> open{World(nodes, threads, bug)};
-  seen.insert(open.back().name());
-  while (!open.empty() && outcome.fault.empty()) {
-    const World world = std::move(open.back());
-    open.pop_back();
-    ++outcome.states;
-    const auto choices = world.choices();
-    if (world.over()) ++outcome.ends;
-    if (choices.empty() && !world.over()) outcome.fault = "stuck";
-    for (const World::Choice& choice : choices) {
-      World next = world;
-      next.take(choice);
-      if (!next.fault().empty()) outcome.fault = next.fault();
-      if (seen.insert(next.name()).second) open.push_back(std::move(next));
-    }
-  }
-  return outcome;
-}
-
 struct Size {
   std::uint32_t nodes, threads;
   std::size_t states;  // pinned: another number says that the explored behaviour has changed
@@ -318,7 +291,7 @@ struct Size {
 TEST(Cancellation, EveryOrderEndsTheRegionForAll) {
   for (const Size& size : {Size{1, 2, 227}, Size{2, 1, 4850},
                             Size{2, 2, 86026}, Size{3, 1, 234799}}) {
-    const Outcome outcome = explore(size.nodes, size.threads, Bug::kNone);
+    const Outcome outcome = explore(World(size.nodes, size.threads, Bug::kNone));
     EXPECT_EQ(outcome.fault, "") << size.nodes << " nodes";
     EXPECT_GE(outcome.ends, 1u);
     EXPECT_EQ(outcome.states, size.states) << size.nodes << " x " << size.threads;
@@ -328,7 +301,7 @@ TEST(Cancellation, EveryOrderEndsTheRegionForAll) {
 TEST(Cancellation, TheExplorerFindsPlantedBugs) {
   for (const Bug bug : {Bug::kForgetsEarly, Bug::kAnyEpoch, Bug::kTakesBack, Bug::kNobodyTold,
                         Bug::kOwnWord, Bug::kEndsAlone, Bug::kLooksBeforeAll}) {
-    EXPECT_NE(explore(2, 2, bug).fault, "") << static_cast<int>(bug);
+    EXPECT_NE(explore(World(2, 2, bug)).fault, "") << static_cast<int>(bug);
   }
 }
 

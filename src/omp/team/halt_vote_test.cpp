@@ -6,8 +6,9 @@
 #include <algorithm>
 #include <deque>
 #include <string>
-#include <unordered_set>
 #include <vector>
+
+#include "omp/every_order.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -421,34 +422,6 @@ class World {
   std::string fault_;
 };
 
-struct Outcome {
-  std::size_t states = 0, at_home = 0, stayed = 0;
-  std::string fault;
-};
-
-Outcome explore(const Size& size, Bug bug) {
-  Outcome outcome;
-  std::unordered_set<std::string> seen;
-  std::vector<World> open{World(size, bug)};
-  seen.insert(open.back().name());
-  while (!open.empty() && outcome.fault.empty()) {
-    const World world = std::move(open.back());
-    open.pop_back();
-    ++outcome.states;
-    const auto choices = world.choices();
-    if (choices.empty() && !world.over()) outcome.fault = "stuck";
-    if (choices.empty() && world.over())
-      ++(world.came_home() > 0 ? outcome.at_home : outcome.stayed);
-    for (const World::Choice& choice : choices) {
-      World next = world;
-      next.take(choice);
-      if (!next.fault().empty()) outcome.fault = next.fault();
-      if (seen.insert(next.name()).second) open.push_back(std::move(next));
-    }
-  }
-  return outcome;
-}
-
 struct Explored {
   Size size;
   std::size_t states;  // pinned: another number says that the explored behaviour has changed
@@ -458,10 +431,13 @@ TEST(HaltVote, InEveryOrderAllComeHomeOrGoOn) {
   for (const auto& [size, states] :
        {Explored{{1, 1, 2, 2}, 8867}, Explored{{1, 2, 2, 2}, 133115}, Explored{{1, 3, 1, 2}, 99636},
         Explored{{2, 1, 1, 2}, 60622}, Explored{{2, 1, 2, 1}, 1232496}}) {
-    const Outcome outcome = explore(size, Bug::kNone);
+    int at_home = 0, stayed = 0;
+    const Outcome outcome = explore(World(size, Bug::kNone), [&](const World& world) {
+      ++(world.came_home() > 0 ? at_home : stayed);
+    });
     EXPECT_EQ(outcome.fault, "") << size.nodes << " nodes, " << size.threads << " threads";
-    EXPECT_GE(outcome.at_home, 1U);
-    EXPECT_GE(outcome.stayed, 1U);
+    EXPECT_GE(at_home, 1);
+    EXPECT_GE(stayed, 1);
     EXPECT_EQ(outcome.states, states) << size.nodes << " x " << size.threads;
   }
 }
@@ -470,8 +446,9 @@ TEST(HaltVote, TheExplorerFindsPlantedBugs) {
   for (const Bug bug : {Bug::kHoldsAfterRefusing, Bug::kAnyAttempt, Bug::kGivesUpWhileTaken,
                         Bug::kForgetsVerdict, Bug::kAsksMeanwhile, Bug::kTakesWhatIsElsewhere,
                         Bug::kOneNodeIsEnough, Bug::kAsksAtTheEnd}) {
-    const std::string fault = explore({1, 2, 2, 1}, bug).fault + explore({2, 1, 1, 2}, bug).fault;
-    EXPECT_NE(fault, "") << static_cast<int>(bug);
+    const bool found = !explore(World({1, 2, 2, 1}, bug)).fault.empty() ||
+                       !explore(World({2, 1, 1, 2}, bug)).fault.empty();
+    EXPECT_TRUE(found) << static_cast<int>(bug);
   }
 }
 

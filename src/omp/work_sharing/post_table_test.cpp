@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "omp/work_sharing/every_order.hpp"
+#include "omp/every_order.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -82,6 +82,10 @@ class World {
 
   const std::string& fault() const { return fault_; }
   bool over() const { return region_ > shape_->regions.size(); }
+  std::vector<StepOrArrival> choices() const { return steps_and_arrivals(*this); }
+  void take(StepOrArrival choice) {
+    return choice.arrives ? deliver(choice.which) : act(choice.which);
+  }
   std::size_t thread_count() const { return threads_.size(); }
   std::size_t channel_count() const { return channels_.size(); }
   bool can_deliver(std::size_t channel) const { return !channels_[channel].empty(); }
