@@ -240,7 +240,7 @@ class Node final : public fabric::Handler {
   void expect_work() { mailbox_.expect_work(); }
   std::optional<double> work_of_others(const Team& team) const;
   // Once the others' threads are on their way home, or have left theirs.
-  std::vector<Traveller> await_travellers(const Team& team);
+  std::vector<Traveller> await_travellers(const Team& team, std::span<const NodeShare> from);
   // To the origin. `tail` is what follows the head.
   void give_reduction(const ReductionHead& head, std::span<const std::byte> tail);
   void await_consumed(std::uint32_t region, std::uint32_t number);
@@ -282,7 +282,9 @@ class Node final : public fabric::Handler {
   void take_arguments_back(NodeId from, const PageWindow& window);
   void tell_region(const RegionPlan& plan, const RegionHead& head, std::span<const std::byte> tail);
   void join_region(const RegionPlan& plan);
+  // Whether the node has ended the region: any thread that knows of the region.
   bool has_joined(NodeId node) const;
+  bool has_joined_on_board(NodeId node) const;
   bool region_is_posted() const;
   void serve_region();
   void tell_joined(const JoinedBody& joined, bool by_message);
@@ -392,7 +394,7 @@ bool Node::await_or_take_home(Ready ready, const char* what, int waits_for) {
     wait_until([&] { return ready() || others_hold(); }, settings_.spin_in_region, what, waits_for);
     if (ready()) return true;
     if (!home_call_->take()) continue;
-    team_.take_guests(home_call_->lost());
+    team_.take_guests(home_call_->called(), home_call_->lost());
     return false;
   }
 }

@@ -40,7 +40,8 @@ bool Mailbox::put_joined(NodeId from, std::span<const std::byte> body) {
   if (body.size() != sizeof joined || !read_head(body, joined)) return false;
   if (joined.region != join_region_.load(std::memory_order_acquire)) return false;
   joined_of_[from.value] = joined;
-  joined_.fetch_add(1, std::memory_order_release);  // partner: joined
+  const auto bit = std::uint64_t{1} << from.value;
+  joined_.fetch_or(bit, std::memory_order_release);  // partner: joined, has_joined
   return true;
 }
 

@@ -16,6 +16,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -75,7 +76,12 @@ class Mailbox {
 
   // Origin: begin to count joins of a region, before its messages go out.
   void expect_joins(std::uint32_t region);
-  std::uint32_t joined() const { return joined_.load(std::memory_order_acquire); }
+  std::uint32_t joined() const {
+    return static_cast<std::uint32_t>(std::popcount(joined_.load(std::memory_order_acquire)));
+  }
+  bool has_joined(NodeId node) const {
+    return (joined_.load(std::memory_order_acquire) >> node.value & 1) != 0;
+  }
   // Of a node that has been counted.
   const JoinedBody& joined_of(NodeId node) const { return joined_of_[node.value]; }
   // Origin, before it asks the others what they have done in this region; how many have told since;
@@ -111,7 +117,8 @@ class Mailbox {
   std::atomic<std::uint32_t> values_there_{0};
   std::vector<std::vector<std::byte>> values_;  // kept for their memory
   std::atomic<std::uint32_t> join_region_{0};
-  std::atomic<std::uint32_t> joined_{0};
+  static_assert(base::kMaxNodes <= 64);
+  std::atomic<std::uint64_t> joined_{0};  // a bit for each node
   // Written by the handler before joined_, read when all have come.
   std::array<JoinedBody, base::kMaxNodes> joined_of_{};
   std::atomic<std::uint32_t> worked_{0};

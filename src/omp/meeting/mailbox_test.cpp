@@ -96,6 +96,9 @@ TEST(Mailbox, CountsTheJoinsOfTheRegionThatIsAwaited) {
   EXPECT_TRUE(mailbox.put_joined(NodeId{1}, message(JoinedBody{9, 0, {.faults = 5}}, 0)));
   EXPECT_TRUE(mailbox.put_joined(NodeId{3}, message(JoinedBody{9, 0, {.faults = 6}}, 0)));
   EXPECT_EQ(mailbox.joined(), 2u);
+  for (const std::uint16_t id : {0, 1, 2, 3, 4}) {
+    EXPECT_EQ(mailbox.has_joined(NodeId{id}), id == 1 || id == 3) << id;
+  }
   EXPECT_EQ(mailbox.joined_of(NodeId{1}).totals.faults, 5u);
   EXPECT_EQ(mailbox.joined_of(NodeId{3}).totals.faults, 6u);
   mailbox.expect_joins(10);

@@ -94,12 +94,12 @@ std::optional<double> Node::work_of_others(const Team& team) const {
   return all / cores(shares.front());
 }
 
-std::vector<Traveller> Node::await_travellers(const Team& team) {
-  const std::span<const NodeShare> others = team.shares().subspan(1);
-  wait_until([&] { return mailbox_.nodes_come_home() == others.size(); },
+std::vector<Traveller> Node::await_travellers(const Team& team,
+                                               std::span<const NodeShare> from) {
+  wait_until([&] { return mailbox_.nodes_come_home() == from.size(); },
              settings_.spin_in_region, "threads that come home from other nodes");
   std::vector<Traveller> travellers;
-  for (const NodeShare& share : others) {
+  for (const NodeShare& share : from) {
     const std::span<const Traveller> own = mailbox_.travellers_of(share.node);
     AMASIA_CHECK(own.size() == share.threads, "all threads of a node come home together");
     const LoopRest& rest = mailbox_.rest_of(share.node);

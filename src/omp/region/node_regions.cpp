@@ -198,16 +198,20 @@ void Node::tell_region(const RegionPlan& plan, const RegionHead& head,
   }
 }
 
-bool Node::has_joined(NodeId node) const {
+bool Node::has_joined_on_board(NodeId node) const {
   return is_on_board(node) && board_->has_joined(node, last_region_);
+}
+
+bool Node::has_joined(NodeId node) const {
+  return has_joined_on_board(node) || mailbox_.has_joined(node);
 }
 
 void Node::join_region(const RegionPlan& plan) {
   const std::span others(plan.shares.begin() + 1, plan.shares.end());
-  const auto joined = [this](const NodeShare& share) { return has_joined(share.node); };
+  const auto posted = [this](const NodeShare& share) { return has_joined_on_board(share.node); };
   const auto all_have_joined = [&] {
-    const std::size_t posted = std::ranges::count_if(others, joined);
-    return posted + mailbox_.joined() == others.size();
+    const std::size_t on_board = std::ranges::count_if(others, posted);
+    return on_board + mailbox_.joined() == others.size();
   };
   const Nanos begin = os::monotonic_now();
   if (!await_or_take_home(all_have_joined, "the end of the region on other nodes")) {
@@ -220,8 +224,8 @@ void Node::join_region(const RegionPlan& plan) {
   std::array<NodeTotals, base::kMaxNodes> totals;
   totals[0] = team_.totals();
   for (const NodeShare& share : others) {
-    const JoinedBody told =
-        has_joined(share.node) ? board_->joined_of(share.node) : mailbox_.joined_of(share.node);
+    const JoinedBody told = has_joined_on_board(share.node) ? board_->joined_of(share.node)
+                                                            : mailbox_.joined_of(share.node);
     totals[share.node.value] = told.totals;
     take_arguments_back(share.node, team_.arguments_among(told.given_back));
   }

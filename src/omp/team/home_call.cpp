@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <iterator>
 #include <limits>
 
 #include "omp/node.hpp"
@@ -114,23 +115,35 @@ void HomeCall::look(std::uint32_t region) {
   next_call_ = std::max(next_call_, os::monotonic_now() + elapsed / 2);
 }
 
-// nullopt: a node has no thread in the loop, or does not answer, or this is the first time.
+// Other nodes that have yet to end the region.
+std::vector<NodeShare> HomeCall::nodes_in_region() const {
+  std::vector<NodeShare> nodes;
+  std::ranges::copy_if(node_.team().shares().subspan(1), std::back_inserter(nodes),
+                       [this](const NodeShare& share) { return !node_.has_joined(share.node); });
+  return nodes;
+}
+
+// nullopt: a node has no thread in the loop, or does not answer, or this is the first time; or all
+// others have ended the region.
 std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
   const std::span<const NodeShare> shares = node_.team().shares();
+  const std::vector<NodeShare> others = nodes_in_region();
+  if (others.empty()) return std::nullopt;
   const std::uint32_t number = seen_.wanted.load(std::memory_order_relaxed) + 1;
   seen_.wanted.store(number, std::memory_order_release);  // partner: Answers::put
-  send_to_others(kLookMessage, LookBody{region, number});
-  std::array<SeenBody, base::kMaxNodes>& seen = seen_.bodies;
+  send_to(others, kLookMessage, LookBody{region, number});
+  std::array<SeenBody, base::kMaxNodes>& seen = last_seen_;
   seen[0] = {.region = region,
              .number = number,
              .cpu = os::thread_cpu_time(node_.team().leader_thread()),
              .to_and_fro = node_.services().stall_for_lost()};
   const Nanos now = os::monotonic_now();
-  if (!await(region, kAnswer, [&] { return seen_.have_come(shares.subspan(1)); })) {
-    return std::nullopt;
-  }
-  const auto is_away = [&](const NodeShare& share) { return seen[share.node.value].cpu < 0; };
-  if (std::ranges::any_of(shares, is_away)) return std::nullopt;
+  if (!await(region, kAnswer, [&] { return seen_.have_come(others); })) return std::nullopt;
+  const auto is_away = [&](const NodeShare& share) {
+    return seen_.bodies[share.node.value].cpu < 0;
+  };
+  if (seen[0].cpu < 0 || std::ranges::any_of(others, is_away)) return std::nullopt;
+  for (const NodeShare& share : others) seen[share.node.value] = seen_.bodies[share.node.value];
   if (!first_seen_) {
     first_seen_ = seen;
     stretch_began_ = now;
@@ -160,7 +173,8 @@ void HomeCall::call(std::uint32_t region, Nanos patience) {
   const std::uint32_t number = halted_.wanted.load(std::memory_order_relaxed) + 1;
   halted_.wanted.store(number, std::memory_order_release);  // partner: Answers::put
   phase_.store(Phase::kAsked, std::memory_order_relaxed);
-  send_to_others(kHaltMessage, HaltBody{region, number, os::register_sets()});
+  called_ = nodes_in_region();
+  send_to(called_, kHaltMessage, HaltBody{region, number, os::register_sets()});
   if (all_hold(region)) {
     phase_.store(Phase::kHeld, std::memory_order_release);  // partner: take
     node_.wake();
@@ -221,12 +235,11 @@ void HomeCall::Glance::interrupted(const os::InterruptedThread& thread) {
 }
 
 bool HomeCall::all_hold(std::uint32_t region) {
-  const std::span others = node_.team().shares().subspan(1);
   const auto holds = [this](const NodeShare& share) {
     return halted_.bodies[share.node.value].held != 0;
   };
-  return await(region, kAnswer, [&] { return halted_.have_come(others); }) &&
-         std::ranges::all_of(others, holds);
+  return !called_.empty() && await(region, kAnswer, [&] { return halted_.have_come(called_); }) &&
+         std::ranges::all_of(called_, holds);
 }
 
 bool HomeCall::take() {
@@ -238,9 +251,14 @@ bool HomeCall::take() {
   const auto is_in_step = [&](const NodeShare& share) {
     return halted_.bodies[share.node.value].progress == own;
   };
-  const WorkSharing* const loops = node_.work_sharing();
-  const bool in_step = std::ranges::all_of(node_.team().shares().subspan(1), is_in_step) &&
-                       (loops == nullptr || loops->is_dealt_out(node_.team().region(), own.loops));
+  WorkSharing* const loops = node_.work_sharing();
+  const std::uint32_t region = node_.team().region();
+  const bool all_called = called_.size() + 1 == node_.team().shares().size();
+  const bool in_step =
+      std::ranges::all_of(called_, is_in_step) &&
+      (loops == nullptr || (loops->is_dealt_out(region, own.loops) &&
+                            // Nodes that have ended the region would not hear that it is forgotten.
+                            (all_called || !loops->is_remembered(region, own.loops))));
   if (in_step) {
     tell(true);
     region_.store(0, std::memory_order_relaxed);  // there is nothing more to look at
@@ -257,12 +275,13 @@ void HomeCall::let_go() {
 
 void HomeCall::tell(bool goes_home) {
   const std::uint32_t number = halted_.wanted.load(std::memory_order_relaxed);
-  send_to_others(kVerdictMessage, VerdictBody{number, goes_home ? 1U : 0U});
+  send_to(called_, kVerdictMessage, VerdictBody{number, goes_home ? 1U : 0U});
 }
 
 template <typename Body>
-void HomeCall::send_to_others(fabric::MessageType type, const Body& body) {
-  for (const NodeShare& share : node_.team().shares().subspan(1)) {
+void HomeCall::send_to(std::span<const NodeShare> nodes, fabric::MessageType type,
+                       const Body& body) {
+  for (const NodeShare& share : nodes) {
     (void)node_.fabric().send(share.node, type, fabric::bytes_of(body), {});
   }
 }

@@ -11,8 +11,9 @@
 //                                      leave: Travellers   Verdict; takes the guests in
 //   not taken in time, or refused: Verdict: they go on
 //
-// All go or none. The others hold until the origin's leader waits for them: then all threads of the
-// origin do, and nobody there looks at the team or has begun what the others have not come to.
+// All go or none of the nodes that have yet to end the region. They hold until the origin's leader
+// waits for them: then all threads of the origin do, and nobody there looks at the team or has
+// begun what the others have not come to.
 //
 // field    | written by                     | read by         | ordered by
 // region_  | begin, end                     | watcher         | release/acquire
@@ -63,6 +64,8 @@ class HomeCall {
   bool take();
   // A thread of the origin waits for what they would do: they go on. Any thread.
   void let_go();
+  // From which nodes, after take().
+  std::span<const NodeShare> called() const { return called_; }
   // By the last look, ns.
   double lost() const { return lost_; }
 
@@ -81,8 +84,9 @@ class HomeCall {
   void hold(std::uint32_t region, Nanos patience);
   bool all_hold(std::uint32_t region);
   void tell(bool goes_home);
+  std::vector<NodeShare> nodes_in_region() const;
   template <typename Body>
-  void send_to_others(fabric::MessageType type, const Body& body);
+  void send_to(std::span<const NodeShare> nodes, fabric::MessageType type, const Body& body);
   template <typename Ready>
   bool await(std::uint32_t region, Nanos patience, Ready ready);
   void ring();
@@ -120,9 +124,12 @@ class HomeCall {
   Nanos stretch_began_ = 0;
   std::optional<loops::Midway> midway_;
   std::optional<std::array<SeenBody, base::kMaxNodes>> first_seen_;
+  std::array<SeenBody, base::kMaxNodes> last_seen_{};  // also of nodes that have ended the region
   Nanos next_call_ = 0;
   double allowance_ = 0;  // written by begin(), before region_
   double lost_ = 0;       // read by the leader after take()
+  // The nodes that the attempt is about; read by the leader once they hold.
+  std::vector<NodeShare> called_;
 
   // Of the look and the attempt under way: their numbers, and the answers by node, whose numbers
   // are written last.

@@ -135,6 +135,27 @@ TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToTheRegionsEnd) {
   expect_all_done(notes, true);
 }
 
+// Node 1 has little to do; the others need not wait for anything of it.
+TEST_P(HomeCallTest, ANodeThatHasEndedTheRegionKeepsNobodyFromComingHome) {
+  if (GetParam().nodes < 3) return;
+  Notes notes(total());
+  const auto work = [](ThreadFrame&, void* const* words) {
+    const std::uint32_t node = node_here();
+    note_end(*static_cast<Notes*>(words[0]), node == 1 ? 0 : own_part(node));
+  };
+  ASSERT_TRUE(job_.run(work, {&notes}).global());
+  const double at_origin = own_part(0), elsewhere = own_part(2);
+  for (std::uint32_t id = 0; id < total(); ++id) {
+    const std::uint32_t node = id / GetParam().threads;
+    EXPECT_EQ(notes.ended_on[id], node == 1 ? 1 : 0) << id;
+    EXPECT_EQ(notes.numbers[id], id);
+    EXPECT_EQ(notes.sums[id], node == 0 ? at_origin : node == 1 ? 0 : elsewhere) << id;
+  }
+  EXPECT_EQ(runs_come_home(), 1U);
+  Notes again(total());
+  job_.run(loop_only, {&again});
+}
+
 TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToAReduction) {
   for (const auto work : {loop_and_reduction<true>, loop_and_reduction<false>}) {
     Notes notes(total());
@@ -215,10 +236,11 @@ TEST_P(HomeCallTest, ThreadsGoOnOutOfALoopThatIsHandedOut) {
   EXPECT_GE(std::ranges::count_if(records, came_home), 1) << "of " << records.size();
 }
 
-TEST_P(HomeCallTest, AThreadThatHasALockStays) {
+// One of each node: where it has ended the region it keeps no other node's.
+TEST_P(HomeCallTest, AThreadThatHasALockKeepsItsNodeFromGoing) {
   Notes notes(total());
   const auto locked = [](ThreadFrame& frame, void* const* words) {
-    if (frame.global_id + 1 == frame.team->size()) ++frame.locks_held;
+    if (node_here() != 0 && frame.local_id == 0) ++frame.locks_held;
     loop_only(frame, words);
   };
   ASSERT_TRUE(job_.run(locked, {&notes}).global());

@@ -165,7 +165,7 @@ void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
       meet(std::nullopt, wishes | flags_for_home());
       if ((agreed_ & kTell) != 0 && !on_origin()) tell_work(frame);
       if (goes_home() && on_origin()) {
-        take_guests(homeward_.lost());
+        take_guests(shares().subspan(1), homeward_.lost());
         runtime_->release(frame);  // guests are past this barrier
       } else {
         release_here(frame);
@@ -224,10 +224,10 @@ std::uint64_t Team::flags_for_home() const {
 }
 
 // By the leader, between the halves of the barrier. The node's other threads find the team changed.
-void Team::take_guests(double lost) {
-  on_native_stack([this, lost] {
+void Team::take_guests(std::span<const NodeShare> from, double lost) {
+  on_native_stack([this, from, lost] {
     node_.home_call_->end();  // it looks at the team that changes here
-    const std::vector<Traveller> travellers = node_.await_travellers(*this);
+    const std::vector<Traveller> travellers = node_.await_travellers(*this, from);
     if (travellers.front().thread.interrupted != nullptr && node_.work_sharing() != nullptr) {
       node_.work_sharing()->forget(region(), progress().loops);
     }

@@ -120,13 +120,14 @@ TEST_P(Homecoming, ThreadsGoOnAtHome) {
 
 // The origin's part of the work is small. While it waits for the others it would have to do theirs.
 TEST_P(Homecoming, StaysWhileTheOthersCompute) {
-  const auto work = [](ThreadFrame& frame, void* const*) {
+  const auto work = [](ThreadFrame& first, void* const*) {
     for (int round = 0; round < 120; ++round) {
       const Nanos begin = os::own_cpu_time();
-      while (frame.team->node().self() != base::kOrigin &&
+      while (current_frame()->team->node().self() != base::kOrigin &&
              os::own_cpu_time() - begin < 3 * base::kMillisecond) {
       }
-      frame.team->barrier_of_program(frame, &frame);
+      // As it should: if they do not stay, the test is to fail and not to hang.
+      current_frame()->team->barrier_of_program(*current_frame(), &first);
     }
   };
   EXPECT_TRUE(job_.run(work, {}).global());

@@ -181,10 +181,11 @@ class Team {
   // Any thread.
   std::uint32_t meetings() const { return meetings_.load(std::memory_order_relaxed); }
   int leader_thread() const { return leader_thread_.load(std::memory_order_relaxed); }
-  // On the origin, by its leader: takes in the threads that are on their way; `lost`: what the
-  // region has lost by now, ns. Those that come out of a loop end at the barrier or the reduction
-  // where the leader is, which waits for them by await_guests(), or at the region's end.
-  void take_guests(double lost);
+  // On the origin, by its leader: takes in the threads that are on their way, `from` these nodes,
+  // while the others have ended the region; `lost`: what it has lost by now, ns. Those that come
+  // out of a loop end at the barrier or the reduction where the leader is, which waits for them by
+  // await_guests(), or at the region's end.
+  void take_guests(std::span<const NodeShare> from, double lost);
   void await_guests();
   void await_guests_end();
 

@@ -81,6 +81,8 @@ class WorkSharing final : public fabric::Handler {
   // of these loops: whether nobody would be given any more of it.
   bool may_depart(std::uint32_t region, std::uint64_t loops);
   bool is_dealt_out(std::uint32_t region, std::uint64_t loops) const;
+  // Whether something is known of it from run to run, which all its nodes have to know alike.
+  bool is_remembered(std::uint32_t region, std::uint64_t loops);
   // They are on their way: what is left of that loop leaves the node, and goes to them on the
   // origin, where adopt() returns what is theirs in ThreadLoop::slot. What is known of the loop's
   // runs is forgotten there, too, by forget(), since not all nodes have heard the end of this one.

@@ -38,6 +38,11 @@ void* WorkSharing::adopt(std::uint32_t region, const LoopRest& rest) {
   return &loop;
 }
 
+bool WorkSharing::is_remembered(std::uint32_t region, std::uint64_t loops) {
+  const std::lock_guard lock(loops_mutex_);
+  return latest_.region == region && latest_.number + 1 == loops && latest_.key != 0;
+}
+
 void WorkSharing::forget(std::uint32_t region, std::uint64_t loops) {
   const std::lock_guard lock(loops_mutex_);
   if (latest_.region == region && latest_.number + 1 == loops) known_.erase(latest_.key);
