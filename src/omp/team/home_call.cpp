@@ -19,7 +19,7 @@ constexpr Nanos kAnswer = 20 * base::kMillisecond;
 constexpr int kIdleTicks = 50;
 // How long nodes hold while the origin's threads come to where they wait for them, by what there
 // was of the loop so far. Meanwhile these have their pages for themselves.
-constexpr Nanos kPatience = 4;
+constexpr Nanos kPatience = 6;
 constexpr Nanos kLeastHold = 20 * base::kMillisecond, kLongestHold = 5 * base::kSecond;
 constexpr Nanos kGlances = 10 * base::kMillisecond;  // from one to the next
 

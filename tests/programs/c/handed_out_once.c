@@ -25,7 +25,7 @@ static void add_part(long part, long additions) {
 
 int main(int argc, char** argv) {
   const char* const construct = argc > 1 ? argv[1] : "loop";
-  const long additions = argc > 2 ? atol(argv[2]) : 1000000;
+  const long additions = argc > 2 ? atol(argv[2]) : 100000;
   const int sections = strcmp(construct, "sections") == 0;
   const int guided = strcmp(construct, "guided") == 0;
   // Not where a step ends.
