@@ -239,7 +239,8 @@ class Node final : public fabric::Handler {
   // for what the others' have, ns.
   void expect_work() { mailbox_.expect_work(); }
   std::optional<double> work_of_others(const Team& team) const;
-  // Once the others' threads are on their way home, or have left theirs.
+  // Once threads of these nodes are on their way home. What a node has left of a loop that is
+  // handed out is theirs here (WorkSharing::adopt).
   std::vector<Traveller> await_travellers(const Team& team, std::span<const NodeShare> from);
   // To the origin. `tail` is what follows the head.
   void give_reduction(const ReductionHead& head, std::span<const std::byte> tail);
