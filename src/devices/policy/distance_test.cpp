@@ -43,8 +43,8 @@ class Distances {
 };
 
 std::unique_ptr<Policy> made(const std::string& name) {
-  // In the depth that the bounds are computed for.
-  auto out = make_policy(name, "ahead-us=0");
+  // In the depth that the bounds are computed for, on devices that two clients share at no cost.
+  auto out = make_policy(name, "ahead-us=0,turn-us=0");
   EXPECT_TRUE(out.ok());
   return std::move(out).value();
 }
@@ -324,6 +324,47 @@ TEST(Distance, EightProgramsOfSmallAndLargeTasksFromABound) {
       expect_pinned(name + ", 8 programs on " + all[i].name, from_bound(name, all[i]), pins[i]);
     }
   }
+}
+
+// Eight programs whose tasks are brief, on a GPU that runs one program's kernels at a time and
+// takes as long as several of them to go on with another's. From all kernels in a row.
+Distance brief_on_a_gpu(const std::string& settings) {
+  Distances distances;
+  for (const Nanos brief : {5'000, 20'000, 100'000}) {
+    auto policy = make_policy("", settings);
+    EXPECT_TRUE(policy.ok());
+    VirtualDevice gpu = virtual_device(DeviceClass::kGpu, 1, 80, 16, 0);
+    gpu.switch_ns = 100'000;
+    gpu.copy_latency = 1000;
+    VirtualNode node({gpu}, *policy.value());
+    node.runs_ahead = true;
+    Workload work;
+    double all = 0;
+    for (std::uint32_t program = 0; program < 8; ++program) {
+      for (Nanos left = 30'000'000; left > 0; left -= brief) {
+        VirtualTask task;
+        task.client = program + 1;
+        task.cost_ns = static_cast<double>(brief);
+        task.work = 1U << 20;
+        task.temporary = 1000;
+        all += task.cost_ns;
+        work.tasks.push_back(task);
+      }
+    }
+    const Outcome outcome = node.run(work);
+    EXPECT_EQ(outcome.violation, "");
+    distances.add(static_cast<double>(outcome.makespan) / all);
+  }
+  return distances.get();
+}
+
+TEST(Distance, EightProgramsOfBriefTasksThatAGpuRunsInTurns) {
+  const auto expect = [](const std::string& how, const std::string& settings, Distance pinned) {
+    expect_pinned("8 programs on a gpu, " + how, brief_on_a_gpu(settings), pinned);
+  };
+  expect("task by task", "turn-us=0", {9.666, 20.999});
+  expect("in turns of 2 ms", "", {1.054, 1.054});
+  expect("in turns of 8 ms", "turn-us=8000", {1.014, 1.014});
 }
 
 // ---- the checker is checked ----

@@ -6,12 +6,19 @@
 
 namespace amasia::devices::policy {
 
+namespace {
+Nanos length_of(DeviceId device, const Sight& sight) {
+  return sight.ledger.device(device).terms.turn;
+}
+}  // namespace
+
 // One call of next().
 struct Line::Round {
   const Sight& sight;
   BusyUntil busy;
   std::size_t left = kScanMax;
   Nanos ask_at = -1;
+  DeviceSet kept = 0;  // from the group that is looked at
   std::optional<Choice> choice;
   // Tasks that did not fit, though a device of theirs had room for some task.
   std::vector<std::pair<Waiting*, DeviceSet>> passed_over;
@@ -55,6 +62,7 @@ double Line::charge(const TaskDescription& task, double ran, const DeviceTerms& 
 
 std::optional<Choice> Line::next(const Sight& sight) {
   Round round{sight, sight.busy};
+  pass_turns(sight);
   std::vector<std::pair<double, ClientId>> turns;
   for (const auto& [id, group] : groups_) {
     const bool may = fairness_.charge == nullptr || sight.ledger.within_quota(id);
@@ -66,7 +74,7 @@ std::optional<Choice> Line::next(const Sight& sight) {
     Group& group = groups_[id];
     // Every client is looked at, however long the lines of those before it are.
     round.left = std::max<std::size_t>(kScanMax / turns.size(), 8);
-    if (!scan_group(group, round)) continue;
+    if (!scan_group(id, group, round)) continue;
     time_ = std::max(time_, group.time);
     note_overtakes(round);
     return round.choice;
@@ -75,15 +83,89 @@ std::optional<Choice> Line::next(const Sight& sight) {
   return std::nullopt;
 }
 
+bool Line::wants(ClientId id, DeviceId device, const Ledger& ledger) const {
+  const auto group = groups_.find(id);
+  if (group == groups_.end() || !ledger.within_quota(id)) return false;
+  const auto& lanes = group->second.lanes;
+  return std::any_of(lanes.begin(), lanes.end(),
+                     [&](const auto& lane) { return contains(lane.first, device); });
+}
+
+// Where a turn is over the device is kept for who is next, whether it fits there now or not: what
+// is not brief never would beside another's brief ones.
+void Line::pass_turns(const Sight& sight) {
+  for (auto at = turns_.begin(); at != turns_.end();) {
+    const auto [device, turn] = *at;
+    if (sight.now < turn.until && wants(turn.holder, device, sight.ledger)) {
+      ++at;
+      continue;
+    }
+    const auto holder = groups_.find(turn.holder);
+    if (holder != groups_.end() && !fairness_.counts_tasks) {
+      const auto kept = static_cast<double>(std::min(sight.now, turn.until) - turn.since);
+      holder->second.time += std::max(0.0, kept - turn.charged) / holder->second.weight;
+    }
+    std::optional<ClientId> next;
+    for (const auto& [id, group] : groups_) {
+      if (!wants(id, device, sight.ledger)) continue;
+      if (!next || std::pair(group.time, id) < std::pair(groups_[*next].time, *next)) next = id;
+    }
+    if (next) {
+      at->second = {*next, false, sight.now, sight.now + length_of(device, sight), 0};
+      ++at;
+    } else {
+      at = turns_.erase(at);
+    }
+  }
+}
+
+// Of `id` a task is chosen for the device. With one that is long there is nothing to be saved.
+void Line::take_turn(ClientId id, const TaskDescription& task, DeviceId device,
+                     const Sight& sight) {
+  const Nanos length = length_of(device, sight);
+  if (length == 0 || fairness_.charge == nullptr) return;
+  const auto found = turns_.find(device);
+  if (found != turns_.end() && (found->second.holder != id || found->second.begun)) return;
+  const Nanos keeps = sight.estimates.keeps(task, device).value_or(0);
+  if (keeps > 0 && keeps <= length / 4) {
+    turns_[device] = {id, true, sight.now, sight.now + length, 0};
+  } else if (found != turns_.end()) {
+    turns_.erase(found);
+  }
+}
+
+// The devices that others keep, and until when one of them does at least; negative: there is none.
+DeviceSet Line::kept_from(ClientId id, Nanos* until) const {
+  DeviceSet kept = 0;
+  *until = -1;
+  for (const auto& [device, turn] : turns_) {
+    if (turn.holder == id) continue;
+    kept |= set_of(device);
+    *until = *until < 0 ? turn.until : std::min(*until, turn.until);
+  }
+  return kept;
+}
+
+void Line::add_to_turn(ClientId id, DeviceId device, double charged) {
+  const auto turn = turns_.find(device);
+  if (turn != turns_.end() && turn->second.holder == id) turn->second.charged += charged;
+}
+
 // The lanes' tasks merged by rank.
-bool Line::scan_group(Group& group, Round& round) {
+bool Line::scan_group(ClientId id, Group& group, Round& round) {
+  Nanos until = -1;
+  round.kept = kept_from(id, &until);
   struct Cursor {
     Lane::iterator at, end;
     DeviceSet possible;
   };
   std::vector<Cursor> cursors;
   for (auto& [possible, lane] : group.lanes) {
-    if ((possible & round.sight.ledger.open()) == 0) continue;
+    const DeviceSet open = possible & round.sight.ledger.open();
+    if ((open & round.kept) != 0) {
+      round.ask_at = round.ask_at < 0 ? until : std::min(round.ask_at, until);
+    }
+    if ((open & (~round.kept | reserved_)) == 0) continue;
     cursors.push_back({lane.begin(), lane.end(), possible});
   }
   while (!cursors.empty() && round.left > 0) {
@@ -91,20 +173,22 @@ bool Line::scan_group(Group& group, Round& round) {
         cursors.begin(), cursors.end(),
         [](const Cursor& a, const Cursor& b) { return a.at->first < b.at->first; });
     --round.left;
-    if (consider(first->at->second, first->possible, round)) return true;
+    if (consider(id, first->at->second, first->possible, round)) return true;
     if (++first->at == first->end) cursors.erase(first);
   }
   return false;
 }
 
-bool Line::consider(Waiting& waiting, DeviceSet possible, Round& round) {
+bool Line::consider(ClientId id, Waiting& waiting, DeviceSet possible, Round& round) {
   const Ledger& ledger = round.sight.ledger;
   DeviceSet usable = possible & ~reserved_;
   if (waiting.reserved) usable = set_of(*waiting.reserved);
   DeviceSet fitting = 0;
-  for (DeviceSet rest = usable & ledger.open(); rest != 0; rest &= rest - 1) {
-    const DeviceId id(static_cast<std::uint16_t>(std::countr_zero(rest)));
-    if (round.sight.fits(waiting.task, id)) fitting |= set_of(id);
+  // A device that is reserved for a task is kept by nobody else.
+  const DeviceSet kept = waiting.reserved ? DeviceSet{0} : round.kept;
+  for (DeviceSet rest = usable & ledger.open() & ~kept; rest != 0; rest &= rest - 1) {
+    const DeviceId device(static_cast<std::uint16_t>(std::countr_zero(rest)));
+    if (round.sight.fits(waiting.task, device)) fitting |= set_of(device);
   }
   if (fitting == 0) {
     if (order_.reserves && !waiting.reserved && ledger.within_quota(waiting.task.key.client)) {
@@ -131,6 +215,7 @@ bool Line::consider(Waiting& waiting, DeviceSet possible, Round& round) {
       static_cast<double>(round.sight.estimates.run_anywhere(waiting.task, *answer.device)
                               .value_or(static_cast<Nanos>(typical_)));
   const DeviceTerms& terms = ledger.device(*answer.device).terms;
+  take_turn(id, waiting.task, *answer.device, round.sight);
   chosen_ = {waiting.task.key, Charged{charge(waiting.task, known, terms), terms}};
   return true;
 }
@@ -160,6 +245,7 @@ void Line::started(const TaskDescription& task, DeviceId device) {
   AMASIA_CHECK(chosen_ && chosen_->first == task.key, "what starts is what was chosen");
   Group& group = groups_[group_of(task.key.client)];
   group.time += chosen_->second.amount / group.weight;
+  add_to_turn(group_of(task.key.client), device, chosen_->second.amount);
   charged_[task.key] = chosen_->second;
   chosen_.reset();
 }
@@ -175,6 +261,7 @@ void Line::ended(const TaskDescription& task, const TaskEnd& end) {
   const auto group = groups_.find(group_of(task.key.client));
   if (group != groups_.end()) {
     group->second.time += (really - charged->second.amount) / group->second.weight;
+    add_to_turn(group->first, end.device, really - charged->second.amount);
   }
   charged_.erase(charged);
 }

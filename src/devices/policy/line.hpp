@@ -3,6 +3,10 @@
 // devices, sorted by the order; a client's turn comes by the fairness; the placement has the last
 // word.
 //
+// Where a device is kept by one client for a while (DeviceTerms::turn), that is by the clock: how
+// long kernels take says little where those of others run between them. The client is charged for
+// all of its turn, since the device was nobody else's.
+//
 // A lane none of whose devices has room is passed over as a whole, so that a long queue for a full
 // GPU costs nothing while the CPU takes tasks. One call looks at no more than kScanMax tasks.
 #pragma once
@@ -66,13 +70,25 @@ class Line final : public Chooser {
     Rank rank;
   };
   struct Round;
+  // Of a device that clients keep for a while: whose it is, or is next.
+  struct Turn {
+    ClientId holder;
+    bool begun = false;  // a task of it has been given the device
+    Nanos since = 0, until = 0;
+    double charged = 0;  // to the holder since then
+  };
 
   ClientId group_of(ClientId client) const {
     return fairness_.charge == nullptr ? ClientId(0) : client;
   }
   double charge(const TaskDescription& task, double ran, const DeviceTerms& terms) const;
-  bool scan_group(Group& group, Round& round);
-  bool consider(Waiting& waiting, DeviceSet possible, Round& round);
+  bool scan_group(ClientId id, Group& group, Round& round);
+  bool wants(ClientId id, DeviceId device, const Ledger& ledger) const;
+  void pass_turns(const Sight& sight);
+  void take_turn(ClientId id, const TaskDescription& task, DeviceId device, const Sight& sight);
+  DeviceSet kept_from(ClientId id, Nanos* until) const;
+  void add_to_turn(ClientId id, DeviceId device, double charged);
+  bool consider(ClientId id, Waiting& waiting, DeviceSet possible, Round& round);
   void note_overtakes(Round& round);
   void reserve(Waiting& waiting, DeviceSet possible, const Ledger& ledger);
 
@@ -88,6 +104,7 @@ class Line final : public Chooser {
   };
   std::unordered_map<TaskKey, Charged, TaskKeyHash> charged_;  // in flight
   DeviceSet reserved_ = 0;                                     // devices kept for one task each
+  std::map<DeviceId, Turn> turns_;
   double time_ = 0;     // virtual, of the last client whose turn it was
   double typical_ = 0;  // nanoseconds that a task ran, on average: for kernels not known
   std::uint64_t sequence_ = 0;

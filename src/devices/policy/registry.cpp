@@ -33,7 +33,7 @@ struct Parts {
 struct Settings {
   LineSettings line;
   ClientTerms quota;
-  std::optional<Nanos> ahead;
+  std::optional<Nanos> ahead, turn;
 };
 
 template <typename Entries, typename Part>
@@ -106,13 +106,15 @@ struct SettingLine {
   bool bytes;
   void (*set)(Settings&, double);
 };
-constexpr std::array<SettingLine, 5> kSettings = {{
+constexpr std::array<SettingLine, 6> kSettings = {{
     {"ageing-ms", "milliseconds that weigh as much as one step of priority", 0.001, 1e9, false,
      [](Settings& s, double v) { s.line.ageing = static_cast<Nanos>(v * 1e6); }},
     {"overtakes", "how often a task may be passed over before it gets a device", 0, 1e9, false,
      [](Settings& s, double v) { s.line.overtakes_max = static_cast<std::uint32_t>(v); }},
     {"ahead-us", "microseconds of brief tasks that a device is given ahead", 0, 1e6, false,
      [](Settings& s, double v) { s.ahead = static_cast<Nanos>(v * 1e3); }},
+    {"turn-us", "microseconds that a client keeps a device while others wait", 0, 1e9, false,
+     [](Settings& s, double v) { s.turn = static_cast<Nanos>(v * 1e3); }},
     {"quota-tasks", "tasks of a client in flight", 1, 1e9, false,
      [](Settings& s, double v) { s.quota.in_flight_max = static_cast<std::uint32_t>(v); }},
     {"quota-memory", "bytes of a client on a device; K, M, G", 1, 1e18, true,
@@ -192,6 +194,7 @@ Result<std::unique_ptr<Policy>> make_policy(std::string_view name, std::string_v
   out.eviction = parts.value().eviction;
   out.quota = read.value().quota;
   out.ahead = read.value().ahead;
+  out.turn = read.value().turn;
   out.counts_tasks = parts.value().fairness->counts_tasks;
   return std::unique_ptr<Policy>(std::make_unique<policy::Scheduler>(std::move(out)));
 }
@@ -211,6 +214,7 @@ Result<std::unique_ptr<Policy>> make_policy_of(const amasia_device_policy& plugi
   out.eviction = parts.value().eviction;
   out.quota = read.value().quota;
   out.ahead = read.value().ahead;
+  out.turn = read.value().turn;
   out.reserve = policy::line_of({}, read.value());
   return std::unique_ptr<Policy>(std::make_unique<policy::Scheduler>(std::move(out)));
 }

@@ -63,6 +63,7 @@ void Scheduler::change_device(DeviceId device, const DeviceDescription& descript
 DeviceTerms Scheduler::terms_for(const DeviceDescription& description) const {
   DeviceTerms terms = terms_of(description);
   terms.ahead = parts_.ahead.value_or(terms.ahead);
+  terms.turn = parts_.turn.value_or(terms.turn);
   return terms;
 }
 

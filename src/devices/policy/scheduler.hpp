@@ -30,7 +30,7 @@ class Scheduler final : public Policy {
     std::unique_ptr<Chooser> chooser;
     const EvictionPolicy* eviction = nullptr;
     ClientTerms quota;  // of every client; the weight is given with the client
-    std::optional<Nanos> ahead;  // of every device; none: by its class
+    std::optional<Nanos> ahead, turn;  // of every device; none: by its class
     bool counts_tasks = false;  // the fairness reckons with numbers of tasks
     // Takes over from a chooser that breaks the rules; may be null for one of our own.
     std::unique_ptr<Chooser> reserve;

@@ -635,6 +635,33 @@ TEST(Fairness, OneClientsLongLineDoesNotDelayAnother) {
   }
 }
 
+// Who keeps a GPU with tasks that are bound by copies takes as much of it as who computes all the
+// time.
+TEST(Fairness, ATurnOnAGpuCountsByTheClock) {
+  const auto policy = std::move(make_policy("", "")).value();
+  VirtualDevice gpu = virtual_device(DeviceClass::kGpu, 1, 1, 16, 0);
+  gpu.switch_ns = 50'000;
+  gpu.copy_latency = 5'000;
+  VirtualNode node({gpu}, *policy);
+  node.runs_ahead = true;
+  Workload work;
+  for (int i = 0; i < 8000; ++i) {
+    work.tasks.push_back({.client = 1, .kernel = 1, .work = 64, .cost_ns = 10'000, .temporary = 8});
+    if (i % 50 != 0) continue;
+    work.tasks.push_back({.client = 2, .kernel = 2, .work = 4096, .cost_ns = 250'000});
+  }
+  const Outcome outcome = node.run(work);
+  ASSERT_EQ(outcome.violation, "");
+  // The first one's 40 ms of copies and the second one's 40 ms of kernels end together.
+  Nanos last[3] = {};
+  for (std::size_t i = 0; i < work.tasks.size(); ++i) {
+    Nanos& its = last[work.tasks[i].client];
+    its = std::max(its, outcome.ended[i]);
+  }
+  EXPECT_GT(last[1], outcome.makespan * 4 / 5);
+  EXPECT_GT(last[2], outcome.makespan * 4 / 5);
+}
+
 TEST(Policy, NamesAndSettingsAreRefusedWithASentence) {
   const auto wrong = make_policy("fifo+quickest", "");
   ASSERT_FALSE(wrong.ok());
@@ -650,7 +677,7 @@ TEST(Policy, NamesAndSettingsAreRefusedWithASentence) {
   ASSERT_FALSE(unknown.ok());
   EXPECT_EQ(unknown.error().message,
             "'speed' is not a setting of policies; there are: ageing-ms, overtakes, ahead-us, "
-            "quota-tasks, quota-memory");
+            "turn-us, quota-tasks, quota-memory");
   EXPECT_EQ(made("cost,priority")->name(), "priority+two-level+cost+fair");
 }
 

@@ -24,6 +24,9 @@ struct DeviceTerms {
   // allow, so that it need not wait for the daemon after each: until what they take together is
   // this long. Brief: known to take at most a quarter of it. 0: none.
   Nanos ahead = 2 * base::kMillisecond;
+  // How long a client keeps the device to itself, by the clock, while it has tasks queued for it
+  // and others have, too. 0: they take turns task by task.
+  Nanos turn = 0;
   // Until copies were measured: how long one takes beyond its bytes, and bytes per second.
   Nanos copy_latency = 10 * base::kMicrosecond;
   double copy_bytes_per_s = 10e9;
@@ -37,6 +40,10 @@ inline constexpr std::uint64_t kElementsOfGpuUnit = 2048;
 // next does not wait for those ahead of it, so there may be more of them.
 inline constexpr Nanos kAheadOfCpu = 8 * base::kMillisecond;
 
+// A GPU runs the kernels of one process at a time, and to go on with another's costs as much as
+// several brief ones.
+inline constexpr Nanos kTurnOnGpu = 2 * base::kMillisecond;
+
 inline DeviceTerms terms_of(const DeviceDescription& device) {
   DeviceTerms out;
   out.device_class = device.device_class;
@@ -45,6 +52,7 @@ inline DeviceTerms terms_of(const DeviceDescription& device) {
   if (device.memory != 0) out.memory = std::min(device.memory, kUnknownMemory);
   out.depth = std::max<std::uint32_t>(1, device.queue_depth);
   if (device.device_class == DeviceClass::kCpu) out.ahead = kAheadOfCpu;
+  if (device.device_class == DeviceClass::kGpu) out.turn = kTurnOnGpu;
   // One that shares the host's memory copies nothing.
   if (device.shares_host_memory) {
     out.copy_latency = 0;

@@ -29,6 +29,9 @@ struct VirtualDevice {
   double speed = 1;
   double bytes_per_s = 10e9;
   Nanos copy_latency = 10 * base::kMicrosecond;
+  // Not negative: kernels of two clients do not run at once, and to go on with another's takes so
+  // long.
+  Nanos switch_ns = -1;
 };
 
 struct VirtualTask {
@@ -131,6 +134,7 @@ class VirtualNode {
     Nanos link_free = 0;
     std::uint64_t elements = 0;
     std::uint32_t in_flight = 0;
+    std::uint32_t client = 0;  // whose kernels ran last
     Bytes used = 0;
     std::map<BufferKey, Copied> copies;
     std::deque<std::uint32_t> ready;
@@ -292,11 +296,15 @@ class VirtualNode {
       const std::uint32_t i = state.ready.front();
       const std::uint64_t elements = std::clamp<std::uint64_t>(task(i).work, 1, terms.elements);
       if (state.elements + elements > terms.elements) return;
+      const bool changes = devices_[d].switch_ns >= 0 && state.client != task(i).client;
+      if (changes && state.elements != 0) return;
+      state.client = task(i).client;
       state.ready.pop_front();
       state.elements += elements;
       const double affinity = work_->affinity ? work_->affinity(task(i).kernel, d) : 1;
       const Nanos took =
-          std::max<Nanos>(1, std::llround(task(i).cost_ns / (devices_[d].speed * affinity)));
+          std::max<Nanos>(1, std::llround(task(i).cost_ns / (devices_[d].speed * affinity))) +
+          (changes ? devices_[d].switch_ns : 0);
       at(now_ + took, [this, i, d, took, elements] { end(i, d, took, elements); });
     }
   }
