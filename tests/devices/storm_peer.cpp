@@ -78,8 +78,8 @@ Record nearly_right(std::mt19937_64& random) {
     }
     default: {
       constexpr RecordKind kKinds[] = {RecordKind::kCancel, RecordKind::kDropped,
-                                       RecordKind::kNameKernel};
-      return short_record(kKinds[random() % 3], number(random),
+                                       RecordKind::kNameKernel, RecordKind::kRan};
+      return short_record(kKinds[random() % 4], number(random),
                           static_cast<std::uint8_t>(random() % 3));
     }
   }

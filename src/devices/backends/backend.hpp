@@ -124,6 +124,13 @@ struct Copy {
   Bytes size = 0;
 };
 
+// Whether the thread that submits a work calls wait_for() for it.
+enum class CallerWaits : std::uint8_t {
+  kNo,
+  kPerhaps,  // it may do so soon: for some microseconds nobody else need notice the end
+  kAtOnce,   // as soon as submit() has returned: nobody else need, before that call is over
+};
+
 // One task's share of a device: copies to it, then the kernel, then copies back, in this order.
 // Works of different tasks are independent and should overlap (copies of one, kernel of another).
 struct Work {
@@ -138,9 +145,7 @@ struct Work {
   std::span<const Copy> to_host;
   // The outcome's times are wanted of this very work; else what is known of its kernel will do.
   bool wants_times = true;
-  // The caller calls wait_for() as soon as submit() has returned: the back end need not see to it
-  // that somebody else notices the end before that call is over.
-  bool caller_waits = false;
+  CallerWaits caller_waits = CallerWaits::kNo;
 };
 
 struct Submission {

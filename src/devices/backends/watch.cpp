@@ -33,16 +33,16 @@ Watch::~Watch() {
   while (inside_.load(std::memory_order_seq_cst) != 0) os::yield_core();
 }
 
-void Watch::send(Line& line, Watched& watched, bool caller_waits) {
+void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
+  if (caller_waits == CallerWaits::kPerhaps) {
+    line.left_until.store(os::monotonic_now() + kLeftToCaller, std::memory_order_relaxed);
+  }
   {
     const os::MutexLock lock(line.mutex);
     line.watched.push_back(&watched);
   }
-  if (caller_waits) {
-    awaited = {this, &line};
-  } else {
-    call_thread();
-  }
+  awaited = {this, &line};
+  if (caller_waits != CallerWaits::kAtOnce) call_thread();
 }
 
 void Watch::call_thread() {
@@ -80,7 +80,7 @@ Watch::Seen Watch::look(Line& line, const Completion* wanted) {
       ended->land();
     }
   }
-  if (seen.it) inside_.fetch_sub(1, std::memory_order_seq_cst);
+  if (seen.it) leave(line);
   if (its != nullptr) its->land();
   return seen;
 }
@@ -92,15 +92,21 @@ void Watch::wait_sent(const Completion& completion, Nanos deadline) {
 
 void Watch::forget_sent() { awaited = {}; }
 
+// From now on the line may be gone.
+void Watch::leave(Line& line) {
+  line.attended.fetch_sub(1, std::memory_order_relaxed);
+  inside_.fetch_sub(1, std::memory_order_seq_cst);
+}
+
 void Watch::wait_for(Line& line, const Completion& completion, Nanos deadline) {
   inside_.fetch_add(1, std::memory_order_seq_cst);  // partner: look(), or the end below
+  line.attended.fetch_add(1, std::memory_order_relaxed);
   const Nanos began = os::monotonic_now();
   while (!look(line, &completion).it) {
     const Nanos now = os::monotonic_now();
     if (pause_before_look(now - began) != 0 || now >= deadline) {
       call_thread();
-      inside_.fetch_sub(1, std::memory_order_seq_cst);
-      return;
+      return leave(line);
     }
     // Who waits for long lets others have the core.
     if (now - began < kKeepsCore) {
@@ -124,8 +130,14 @@ void Watch::look_until_end() {
     const bool ends = ending_.load(std::memory_order_seq_cst);
     const std::uint32_t sends = sends_.load(std::memory_order_seq_cst);
     bool some = sends != known, left = false;
+    const Nanos began = os::monotonic_now();
     known = sends;
     for (Line* const line : lines_) {
+      if (line->attended.load(std::memory_order_relaxed) != 0 ||
+          line->left_until.load(std::memory_order_relaxed) > began) {
+        left = true;
+        continue;
+      }
       const Seen seen = look(*line, nullptr);
       some |= seen.some;
       left |= seen.left;

@@ -30,6 +30,9 @@ constexpr Nanos pause_before_look(Nanos since) {
   return since < kWithoutPause ? 0 : std::min<Nanos>(since / 16, base::kMillisecond);
 }
 
+// How long a line is left to a thread that may be about to wait: two that look hold each other up.
+inline constexpr Nanos kLeftToCaller = 20 * base::kMicrosecond;
+
 // Between two looks in any case: drivers have locks, which who submits needs too.
 inline constexpr Nanos kBetweenLooks = 4 * base::kMicrosecond;
 
@@ -48,6 +51,8 @@ class Watched {
 
 struct Line {
   std::atomic<std::uint32_t> works{0};  // relaxed: a hint for choosing one
+  std::atomic<std::uint32_t> attended{0};  // threads in wait_for(), which look themselves
+  std::atomic<Nanos> left_until{0};        // one may come; relaxed, CLOCK_MONOTONIC
   os::Mutex mutex;
   std::deque<Watched*> watched AMASIA_GUARDED_BY(mutex);
 };
@@ -62,9 +67,9 @@ class Watch {
   Watch& operator=(const Watch&) = delete;
   Status start(const char* thread_name);  // a literal; before anything else
 
-  // It has begun, and ends after what stands in the line. Any thread. `caller_waits`: wait_sent()
-  // follows, on the same thread and without delay, until which nobody needs to look.
-  void send(Line& line, Watched& watched, bool caller_waits);
+  // It has begun, and ends after what stands in the line. Any thread, which may call wait_sent()
+  // then.
+  void send(Line& line, Watched& watched, CallerWaits caller_waits);
   // As Backend::wait_for: looks itself for some 100 us, where this thread has sent the work last.
   static void wait_sent(const Completion& completion, Nanos deadline);
   // Before a thread submits: what it sent before, and did not wait for, may be gone by now.
@@ -74,6 +79,7 @@ class Watch {
   static void serve(void* watch);
   void look_until_end();
   void wait_for(Line& line, const Completion& completion, Nanos deadline);
+  void leave(Line& line);
   void call_thread();
   struct Seen {
     bool some = false;  // has landed

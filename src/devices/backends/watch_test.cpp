@@ -57,9 +57,9 @@ TEST(Watch, LandsWhatHasEndedInTheOrderOfItsLine) {
   {
     Watch watch({&line, &other});
     ASSERT_TRUE(watch.start("test-watch").ok());
-    watch.send(line, first, false);
-    watch.send(line, second, false);
-    watch.send(other, beside, false);
+    watch.send(line, first, CallerWaits::kNo);
+    watch.send(line, second, CallerWaits::kNo);
+    watch.send(other, beside, CallerWaits::kNo);
     await(beside);
     EXPECT_EQ(second.completion.times, 0) << "it stands after one that has not ended";
     first.may_end = true;
@@ -75,7 +75,7 @@ TEST(Watch, WakesForWhatComesWhenItSleeps) {
   for (int round = 0; round < 20; ++round) {
     std::this_thread::sleep_for(std::chrono::milliseconds(round % 4));
     Work work;
-    watch.send(line, work, false);
+    watch.send(line, work, CallerWaits::kNo);
     await(work);
   }
 }
@@ -91,8 +91,8 @@ TEST(Watch, AThreadThatWaitsLooksItself) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));  // until the watch's thread sleeps
     Work before, work;
     before.ends_at = os::monotonic_now() + 20 * base::kMicrosecond;
-    watch.send(line, before, true);  // as one that was to be waited for, and was not
-    watch.send(line, work, true);
+    watch.send(line, before, CallerWaits::kAtOnce);  // and is not waited for
+    watch.send(line, work, CallerWaits::kAtOnce);
     Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
     await(before);
     await(work);
@@ -109,13 +109,38 @@ TEST(Watch, WhatIsNotWaitedForAnyMoreIsLookedAt) {
   ASSERT_TRUE(watch.start("test-watch").ok());
   Work work;
   work.may_end = false;
-  watch.send(line, work, true);
+  watch.send(line, work, CallerWaits::kAtOnce);
   Watch::wait_sent(work.completion, os::monotonic_now() + 5 * base::kMicrosecond);
   EXPECT_EQ(work.completion.times, 0);
   Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);  // returns at once
   work.may_end = true;
   await(work);
   EXPECT_NE(work.landed_by, os::current_thread_id());
+}
+
+// Who may be about to wait is left alone with its line for a moment, and not relied on.
+TEST(Watch, WhatIsPerhapsWaitedFor) {
+  Line line;
+  Watch watch({&line});
+  ASSERT_TRUE(watch.start("test-watch").ok());
+  Work unattended;
+  const Nanos sent = os::monotonic_now();
+  watch.send(line, unattended, CallerWaits::kPerhaps);
+  await(unattended);
+  EXPECT_GE(os::monotonic_now(), sent + kLeftToCaller);
+  EXPECT_NE(unattended.landed_by, os::current_thread_id());
+  // On a loaded machine it may be put off for so long that the watch's thread looks for it.
+  const Nanos deadline = os::monotonic_now() + 20 * base::kSecond;
+  bool mine = false;
+  while (!mine && os::monotonic_now() < deadline) {
+    Work work;
+    work.ends_at = os::monotonic_now() + kLeftToCaller / 2;
+    watch.send(line, work, CallerWaits::kPerhaps);
+    Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
+    await(work);
+    mine = work.landed_by == os::current_thread_id();
+  }
+  EXPECT_TRUE(mine);
 }
 
 // Whose watch may have gone by then.
@@ -126,7 +151,7 @@ TEST(Watch, WhatWasSentBeforeIsNotLookedAt) {
     Watch watch({&line});
     ASSERT_TRUE(watch.start("test-watch").ok());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));  // until the watch's thread sleeps
-    watch.send(line, work, true);
+    watch.send(line, work, CallerWaits::kAtOnce);
     Watch::forget_sent();
     Watch::wait_sent(work.completion, os::monotonic_now() + base::kSecond);
     EXPECT_EQ(work.looks, 0);
@@ -149,9 +174,10 @@ TEST(Watch, ManyThreadsAtOnce) {
         for (int i = 0; i < kWorks; ++i) {
           Work& work = all[static_cast<std::size_t>(t)].emplace_back();
           work.ends_at = os::monotonic_now() + random() % 20'000;
-          const bool waits = random() % 2 == 0;
+          const auto waits = static_cast<CallerWaits>(random() % 3);
           watch.send(lines[random() % 3], work, waits);
-          if (waits) {
+          if (waits == CallerWaits::kAtOnce ||
+              (waits == CallerWaits::kPerhaps && random() % 2 == 0)) {
             Watch::wait_sent(work.completion, os::monotonic_now() + random() % 100'000);
           }
         }

@@ -118,6 +118,7 @@ void Client::adopt(std::unique_ptr<Link> link) {
   runs_queued_.clear();
   looks_for_room_ = false;
   in_flight_.assign(places_.size(), InFlight{});
+  leased_ = 0;
   unsent_.clear();
   unsent_urgency_ = Urgency::kNone;
   named_.clear();
@@ -207,7 +208,17 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
   if (Fault wrong = check(*task)) return wrong;
   task->kernel_arguments.reserve(task->arguments.size());
   task->held.reserve(task->arguments.size());
-  Locked lock(*this);
+  bool begins = false;
+  {
+    Locked lock(*this);
+    if (Fault wrong = enter(task, dependencies, &begins)) return wrong;
+  }
+  if (begins) run_leased(task);
+  return no_fault();
+}
+
+Fault Client::enter(const std::shared_ptr<Task>& task,
+                    const std::vector<std::shared_ptr<Task>>& dependencies, bool* begins) {
   task->number = ++last_number_;
   std::vector<std::uint64_t> numbers;
   const Task* failed = nullptr;
@@ -237,7 +248,12 @@ Fault Client::submit(const std::shared_ptr<Task>& task,
   }
   if (graph_.add(task->number, numbers)) {
     if (ready_.empty() && may_put()) {
-      offer(task);
+      *begins = may_begin(*task);
+      if (*begins) {
+        begin_leased(*task);
+      } else {
+        offer(task);
+      }
     } else {
       ready_.emplace(std::pair(-std::int64_t{task->priority}, task->number), task);
       pump();
@@ -425,6 +441,8 @@ void Client::end_one(Task& task, Fault failure) {
 
 bool Client::wait(Task& task, Nanos deadline) {
   const auto ended = [&] { return task.ended.load(std::memory_order_acquire) != 0; };
+  if (ended()) return true;
+  wait_for_begun(task, deadline);
   if (ended()) return true;
   Nanos now = os::monotonic_now();
   Patience& patience = own_patience;

@@ -131,6 +131,10 @@ class Client {
 
   // Submitting and ending (client.cpp).
   Fault check(Task& task);
+  // It is one of the client's tasks from now on. *begins: the caller runs it, without the lock.
+  Fault enter(const std::shared_ptr<Task>& task,
+              const std::vector<std::shared_ptr<Task>>& dependencies, bool* begins)
+      AMASIA_REQUIRES(lock_);
   DeviceSet classes_of(std::uint64_t flags) const;
   void pump() AMASIA_REQUIRES(lock_);
   // One, or those of a run.
@@ -167,6 +171,17 @@ class Client {
   DeviceSet with_room() AMASIA_REQUIRES(lock_);
   void tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) AMASIA_REQUIRES(lock_);
 
+  // Brief tasks on a leased device (leases.cpp). begin_leased() is how one goes on that may begin;
+  // the caller then lets go of the lock, and runs it.
+  bool may_begin(const Task& task) AMASIA_REQUIRES(lock_);
+  void begin_leased(Task& task) AMASIA_REQUIRES(lock_);
+  void run_leased(const std::shared_ptr<Task>& task);
+  // Returns at once where this thread has submitted something else meanwhile.
+  void wait_for_begun(Task& task, Nanos deadline);
+  static void forget_begun();
+  void tell_ran(const Task& task, const Outcome& outcome, std::uint8_t failure)
+      AMASIA_REQUIRES(lock_);
+
   // Talking to the daemon (service.cpp).
   static void serve(void* client);
   void serve_loop();
@@ -192,7 +207,7 @@ class Client {
   bool is_for_many(const Job& job) AMASIA_REQUIRES(lock_);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
   void run(Job& job);
-  void execute(const std::shared_ptr<Task>& task);
+  void execute(const std::shared_ptr<Task>& task, CallerWaits caller_waits = CallerWaits::kNo);
   // What to submit; false: nothing, as the task has failed, waits, or has nothing to do.
   bool begin(const std::shared_ptr<Task>& task, Work* work);
   // False without a fault: the task waits for a buffer, and will be a job again.
@@ -287,6 +302,8 @@ class Client {
     bool runs_long = false;  // in the thread that submits, and the last one took long
   };
   std::vector<InFlight> in_flight_ AMASIA_GUARDED_BY(lock_);
+  DeviceSet leased_ AMASIA_GUARDED_BY(lock_) = 0;  // by the first place of each
+  std::uint32_t unheard_ran_ AMASIA_GUARDED_BY(lock_) = 0;
   std::set<std::uint64_t> named_ AMASIA_GUARDED_BY(lock_);  // kernels whose names this daemon has
   std::map<std::byte*, std::shared_ptr<ResidentBuffer>> buffers_ AMASIA_GUARDED_BY(lock_);
   std::unordered_map<std::uint64_t, std::shared_ptr<ResidentBuffer>> buffers_by_number_

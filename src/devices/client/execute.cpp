@@ -154,11 +154,12 @@ void Client::submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadl
   std::array<Submission, kJobsAtOnce> works;
   std::array<Backend*, kJobsAtOnce> backends;
   std::size_t count = 0;
+  forget_begun();
   for (const Job& job : jobs) {
     Submission& one = works[count];
     one = {};
     if (!begin(job.task, &one.work)) continue;
-    one.work.caller_waits = job.task.get() == mine;
+    if (job.task.get() == mine) one.work.caller_waits = CallerWaits::kAtOnce;
     one.completion = job.task.get();
     backends[count++] = places_[job.device].backend;
   }
@@ -168,7 +169,7 @@ void Client::submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadl
     backends[i]->submit_all(std::span(works).subspan(i, end - i));
     i = end;
   }
-  if (count == 0 || !works[count - 1].work.caller_waits) return;
+  if (count == 0 || works[count - 1].work.caller_waits != CallerWaits::kAtOnce) return;
   if (mine->ended.load(std::memory_order_acquire) != 0) return;
   backends[count - 1]->wait_for(*works[count - 1].completion, deadline);
 }
@@ -181,9 +182,10 @@ void Client::run(Job& job) {
   }
 }
 
-void Client::execute(const std::shared_ptr<Task>& task) {
+void Client::execute(const std::shared_ptr<Task>& task, CallerWaits caller_waits) {
   Work work;
   if (!begin(task, &work)) return;
+  work.caller_waits = caller_waits;
   places_[static_cast<std::size_t>(task->device)].backend->submit(work, *task);
 }
 
@@ -427,6 +429,7 @@ Fault Client::copy_now(OwnDevice device, const std::vector<Copy>& to_host) {
   work.device = place.local;
   work.to_host = to_host;
   Waiter waiter;
+  forget_begun();
   place.backend->submit(work, waiter);
   const Outcome outcome = waiter.wait();
   if (outcome.failure == Failure::kNone) return no_fault();

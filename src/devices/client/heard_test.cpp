@@ -3,125 +3,12 @@
 // the test plays the daemon.
 #include <gtest/gtest.h>
 
-#include <deque>
-#include <functional>
-
-#include "devices/client/test_backend.hpp"
-#include "devices/client/test_daemon.hpp"
+#include "devices/client/test_held.hpp"
 
 namespace amasia::devices {
 namespace {
 
-// Devices whose kernels end when the test says so, after a time that is called brief.
-class Held final : public TestBackend {
- public:
-  using TestBackend::TestBackend;
-  void submit(const Work&, Completion& completion) override {
-    os::MutexLock lock(lock_);
-    held_.push_back(&completion);
-  }
-  bool has(std::size_t tasks) {
-    os::MutexLock lock(lock_);
-    return held_.size() == tasks;
-  }
-  // The test's thread: the one that was submitted last, or first. False: there is none.
-  bool end(bool last) {
-    Completion* ended = nullptr;
-    {
-      os::MutexLock lock(lock_);
-      if (held_.empty()) return false;
-      ended = last ? held_.back() : held_.front();
-      held_.erase(last ? held_.end() - 1 : held_.begin());
-    }
-    Outcome outcome;
-    outcome.run_began = os::monotonic_now();
-    outcome.run_ended = outcome.run_began + 300;
-    ended->finished(std::move(outcome));
-    return true;
-  }
-
- private:
-  os::Mutex lock_;
-  std::deque<Completion*> held_ AMASIA_GUARDED_BY(lock_);
-};
-
-// Whether it becomes true.
-bool comes(const std::function<bool()>& condition) {
-  const Nanos deadline = os::monotonic_now() + kTestPatience;
-  while (!condition()) {
-    if (os::monotonic_now() >= deadline) return false;
-    os::yield_core();
-  }
-  return true;
-}
-
-class Heard : public PlayedDaemon {
- protected:
-  // With a kernel that the client knows to be brief.
-  void begin(std::size_t devices, std::uint32_t depth, std::uint32_t run_most = 64) {
-    auto backend = std::make_unique<Held>(devices, depth);
-    backend_ = backend.get();
-    start_client(std::move(backend), run_most);
-    ProgramCode code;
-    code.kind = ProgramKind::kHostFunction;
-    const Fault wrong = client_->programs().add(code, "brief");
-    ASSERT_FALSE(wrong) << wrong.reason;
-    submit();
-    grant(next_put(), 0);
-    ASSERT_TRUE(ends_one());
-  }
-  void TearDown() override {
-    daemon_.socket.close();
-    while (backend_ != nullptr && client_->unfinished() != 0) backend_->end(false);
-    PlayedDaemon::TearDown();
-  }
-  void submit() {
-    auto task = std::make_shared<Task>(client_.get());
-    task->kernel = "brief";
-    const Fault wrong = client_->submit(task, {});
-    ASSERT_FALSE(wrong) << wrong.reason;
-  }
-  void read() {
-    Record record;
-    while (daemon_.from_client->pop(&record) == RingState::kOk) {
-      if (record.kind() == RecordKind::kPut) puts_.push_back(record.as<PutRecord>().task);
-      if (record.kind() == RecordKind::kFinished) ++told_ends_;
-    }
-  }
-  // The number of the next task, or run, that has been put; 0: there is none.
-  std::uint64_t next_put() {
-    read();
-    if (puts_.empty()) return 0;
-    const std::uint64_t number = puts_.front();
-    puts_.pop_front();
-    return number;
-  }
-  // Ends a task that was put alone, as soon as it is submitted, and hears of it. Another thread of
-  // the client may be the one that tells.
-  bool ends_one() {
-    const int before = told_ends_;
-    return comes([&] { return backend_->end(false); }) && comes([&] {
-             read();
-             return told_ends_ == before + 1;
-           });
-  }
-  void grant(std::uint64_t number, std::uint8_t device) {
-    ASSERT_NE(number, 0U) << "nothing was put";
-    ASSERT_EQ(daemon_.to_client->push(short_record(RecordKind::kGrant, number, device)),
-              RingState::kOk);
-    if (daemon_.to_client->publish()) daemon_.wakes_client.raise();
-  }
-  // Reads all, and sleeps.
-  void fall_asleep(Urgency least = Urgency::kOwn) {
-    ASSERT_EQ(next_put(), 0U) << "a put that was not looked at";
-    ASSERT_TRUE(daemon_.from_client->may_sleep(least));
-  }
-  bool sleeps() const { return daemon_.region->to_daemon.control.sleeps.load() != kAwake; }
-
-  Held* backend_ = nullptr;
-  std::deque<std::uint64_t> puts_;  // read, not looked at
-  int told_ends_ = 0;
-};
+class Heard : public HeldTasks {};
 
 TEST_F(Heard, TheNextRunIsWhileAnotherDeviceHasNothing) {
   begin(2, 1);

@@ -125,6 +125,7 @@ void Client::tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) 
   if (task.identity != 0 && outcome.run_ended > outcome.run_began) {
     brief_times_[task.identity].learn(task.items(), outcome.run_ended - outcome.run_began);
   }
+  if (task.begun_at != 0) return tell_ran(task, outcome, failure);
   if (task.run != nullptr) {
     const std::shared_ptr<Run> run = std::move(task.run);
     if (run->note_end(outcome, failure, task.copied)) post(Record::of(run->ended), urgency);

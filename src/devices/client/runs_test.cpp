@@ -2,14 +2,10 @@
 // Brief tasks through a client and a daemon: they go as runs, and each is a task of its own still.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <thread>
 #include <vector>
 
-#include "devices/client/client.hpp"
 #include "devices/client/test_backend.hpp"
-#include "devices/daemon/test_stop.hpp"
+#include "devices/client/test_server.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -30,18 +26,6 @@ class Brief final : public TestBackend {
     }
     completion.finished(std::move(outcome));
   }
-};
-
-// What the daemon has heard of, by the server's thread; read after it.
-struct Heard final : TaskSink {
-  void client_joined(ClientId, const ClientState&) override {}
-  void kernel_named(const KernelNamed&) override {}
-  void ended(const TaskEnded& task, const DeviceDescription&) override {
-    tasks += task.count;
-    failed += task.failed;
-    longest = std::max(longest, task.count);
-  }
-  std::uint32_t tasks = 0, failed = 0, longest = 0;
 };
 
 // Submits the tasks behind a first one, and checks how each of them ends.
@@ -80,32 +64,15 @@ void run_tasks(Client& client, std::uint32_t* failures) {
 
 TEST(ClientRuns, EachTaskEndsAsItselfAndTheDaemonHearsOfFew) {
   for (const char* const settings : {"", "quota-tasks=3", "ahead-us=0"}) {
-    std::string folder = testing::TempDir() + "amasia-runs-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    auto listening = os::listen_at_path(folder + "/devices.sock", 0600);
-    ASSERT_TRUE(listening.ok()) << listening.error().message;
-    Heard heard;
-    Stop stop;
-    ServerSettings server_settings;
-    server_settings.own_path = folder + "/devices.sock";
-    Server server(server_settings, std::move(listening).value(),
-                  std::move(make_policy("", settings)).value(), &heard);
-    std::thread thread([&] { EXPECT_TRUE(server.run(stop).ok()); });
-    ClientSettings client_settings;
-    client_settings.link.connect.path = server_settings.own_path;
-    client_settings.link.connect.start_daemon = false;
-    Backends backends;
-    backends.all.push_back(std::make_unique<Brief>());
-    auto client = Client::start(client_settings, std::move(backends));
-    ASSERT_TRUE(client.ok()) << client.error().message;
+    ServedClient served;
+    served.begin(std::make_unique<Brief>(), settings);
+    if (testing::Test::HasFatalFailure()) return;
     ProgramCode code;
     code.kind = ProgramKind::kHostFunction;
-    ASSERT_FALSE(client.value()->programs().add(code, "brief"));
+    ASSERT_FALSE(served.client().programs().add(code, "brief"));
     std::uint32_t failures = 0;
-    for (int round = 0; round < 3; ++round) run_tasks(*client.value(), &failures);
-    client.value().reset();
-    stop.raise();
-    thread.join();
+    for (int round = 0; round < 3; ++round) run_tasks(served.client(), &failures);
+    const HeardTasks& heard = served.end();
     // Those that depend on one that failed never came to it.
     EXPECT_EQ(heard.failed, failures);
     EXPECT_EQ(heard.tasks, 3U * (kTasks - kTasks / kEvery));
@@ -115,7 +82,6 @@ TEST(ClientRuns, EachTaskEndsAsItselfAndTheDaemonHearsOfFew) {
     } else {
       EXPECT_EQ(heard.longest, 1U) << settings << ": each task counts";
     }
-    std::filesystem::remove_all(folder);
   }
 }
 

@@ -143,6 +143,9 @@ void Client::receive(const Record& record) {
         enqueue({std::move(task), nullptr, content.device}, true);
       }
       there.half = there.now / 2;
+      if (content.lease != 0) {
+        leased_ |= devices_of(DeviceSet{1} << content.device);
+      }
       return;
     }
     case RecordKind::kRefuse: {
@@ -174,6 +177,9 @@ void Client::receive(const Record& record) {
       }
       return;
     }
+    case RecordKind::kRevoke:
+      leased_ = 0;
+      return;
     case RecordKind::kDraining:
       draining_ = true;
       scatter();

@@ -14,10 +14,13 @@ namespace amasia::devices {
 
 class TestBackend : public Backend {
  public:
-  TestBackend(std::size_t devices, std::uint32_t depth) : devices_(devices) {
+  TestBackend(std::size_t devices, std::uint32_t depth,
+              DeviceClass device_class = DeviceClass::kCpu)
+      : devices_(devices) {
     for (DeviceDescription& device : devices_) {
       device.identity = fmt::format("test/{}", &device - devices_.data());
       device.queue_depth = depth;
+      device.device_class = device_class;
     }
   }
   std::string_view name() const override { return "test"; }

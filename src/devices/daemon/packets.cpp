@@ -90,7 +90,10 @@ void Server::read_packets(std::uint64_t tag) {
       if (packet.error().code != EAGAIN) disconnect(tag, "");
       return;
     }
-    if (packet.value().size == 0) return disconnect(tag, "");  // it has ended, or closed
+    if (packet.value().size == 0) {  // it has ended, or closed
+      read_rest(connection);
+      return disconnect(tag, "");
+    }
     if (packet.value().size > sizeof buffer) return disconnect(tag, kWrongSize);
     auto complaint = handle(connection, std::span(buffer, packet.value().size),
                             packet.value().descriptors);

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kListeningTag = 0, kStopTag = 2;
 // Records of one client in a row, so that the others get their turn.
-constexpr int kBatch = 128;
+constexpr std::uint32_t kBatch = 128;
 // How often sockets are looked at while the rings are never empty.
 constexpr Nanos kSocketInterval = base::kMillisecond;
 // How long the end of a task may lie in a ring while tasks are queued; while none is.
@@ -93,9 +93,10 @@ Nanos Server::time_to_look() const { return state_.has_queued() ? 0 : settings_.
 
 bool Server::read_rings(Nanos now) {
   bool any = false;
+  somebody_asks_ = false;
   for (auto& [tag, connection] : connections_) any |= read_ring(*connection, now);
   if (any) decide(now);
-  return any;
+  return somebody_asks_;
 }
 
 void Server::decide(Nanos now) {
@@ -112,7 +113,7 @@ void Server::decide(Nanos now) {
 bool Server::read_ring(Connection& connection, Nanos now) {
   if (connection.phase != Connection::Phase::kServed) return false;
   Record record;
-  for (int i = 0; i < kBatch; ++i) {
+  for (std::uint32_t i = 0; i < kBatch; ++i) {
     switch (connection.incoming->pop(&record)) {
       case RingState::kNothing:
         return i > 0;
@@ -120,12 +121,21 @@ bool Server::read_ring(Connection& connection, Nanos now) {
         disconnect(connection.tag, "the counts of its ring make no sense");
         return true;
       case RingState::kOk:
+        somebody_asks_ |= record.kind() != RecordKind::kRan;
         state_.step(Received{connection.client, record}, now, effects_);
         carry_out(effects_);
         if (connection.phase != Connection::Phase::kServed) return true;
     }
   }
   return true;
+}
+
+// What a client that has gone has told of, and nobody was woken for. Another process may still
+// write to its ring: no more than a ring of it.
+void Server::read_rest(Connection& connection) {
+  const Nanos now = os::monotonic_now();
+  for (std::uint32_t read = 0; read < kRingSlots && read_ring(connection, now); read += kBatch) {
+  }
 }
 
 void Server::look_for_stopped(Nanos now) {

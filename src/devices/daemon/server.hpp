@@ -69,12 +69,14 @@ class Server {
   Status prepare(StopSource& stop);
   void accept_all();
   void greet(std::uint64_t tag, os::Descriptor socket);
+  // Whether something came that more is to be expected after: not what runs without asking.
   bool read_rings(Nanos now);
   // How long to look at the rings after something was in one, before it sleeps.
   Nanos time_to_look() const;
   // Asks the policy, tells clients what it says, logs once what is wrong with it.
   void decide(Nanos now);
   bool read_ring(Connection& connection, Nanos now);
+  void read_rest(Connection& connection);
   // Programs that are stopped while they hold what others wait for.
   void look_for_stopped(Nanos now);
   void read_packets(std::uint64_t tag);
@@ -125,6 +127,7 @@ class Server {
   Nanos drain_began_ = -1;
   bool end_now_ = false;
   bool complained_ = false;
+  bool somebody_asks_ = false;  // among the records read last
   Patience patience_;
 };
 

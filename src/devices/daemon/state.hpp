@@ -102,6 +102,12 @@ struct ClientState {
   bool suspended = false;  // stopped while others waited: its tasks hold memory only
   std::uint64_t finished = 0, failed = 0;
   Bytes resident = 0;
+  // Devices on which it may run brief tasks without asking; whether there ever was one; until when
+  // what it ran so has taken.
+  DeviceSet leased = 0;
+  bool was_leased = false;
+  Nanos ran_until = 0;
+  Nanos last_put = -1;
 
   struct Task {
     bool granted = false;
@@ -174,7 +180,13 @@ class DaemonState {
   void put(Client& client, Nanos now, std::vector<Effect>& effects);
   Complaint receive_finished(Client& client, const FinishedRecord& record, Nanos now,
                              std::vector<Effect>& effects);
+  Complaint receive_ran(Client& client, const RanRecord& record, Nanos now,
+                        std::vector<Effect>& effects);
   void receive_cancel(Client& client, std::uint64_t task);
+  // Whether the client may have the device, which it is granted, without asking until others want
+  // something.
+  bool may_lease(ClientId client, DeviceId device, Nanos now) const;
+  void revoke_leases(std::vector<Effect>& effects);
   Complaint receive_dropped(Client& client, const ShortRecord& record);
   void place_copy(Client& client, std::uint64_t number, ClientState::Buffer& buffer,
                   DeviceId device);

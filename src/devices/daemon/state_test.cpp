@@ -61,6 +61,12 @@ class RandomPolicy : public Policy {
     ASSERT_EQ(granted.at(end.task), end.device);
     granted.erase(end.task);
   }
+  void ran(const TaskDescription& task, const TaskEnd& end) override {
+    ASSERT_TRUE(clients.contains(task.key.client));
+    ASSERT_LT(end.device.value, memory.size());
+    ASSERT_GE(end.run_time, 0);
+    ++unasked;
+  }
   void cancel(TaskKey task) override {
     const auto found = std::find_if(queued.begin(), queued.end(),
                                     [&](const auto& one) { return one.key == task; });
@@ -90,7 +96,7 @@ class RandomPolicy : public Policy {
   std::map<TaskKey, DeviceId> granted;
   std::map<std::pair<BufferKey, DeviceId>, Bytes> copies;
   std::set<std::pair<BufferKey, DeviceId>> leaving;
-  int evictions = 0;
+  int evictions = 0, unasked = 0;
 
  private:
   Decision consider(std::size_t at, DeviceId device) {
@@ -120,6 +126,7 @@ DeviceDescription device(const std::string& identity, Bytes memory) {
   description.identity = identity;
   description.memory = memory;
   description.queue_depth = 3;
+  description.device_class = DeviceClass::kGpu;
   return description;
 }
 
@@ -127,6 +134,7 @@ DeviceDescription device(const std::string& identity, Bytes memory) {
 struct ModelClient {
   bool honest = true;
   std::size_t devices = 0;
+  std::uint64_t leased = 0;
   std::uint64_t next_task = 1;
   std::set<std::uint64_t> waiting;              // put, neither granted nor refused yet
   std::set<std::uint64_t> cancelled;            // withdrawn; may still be granted
@@ -201,7 +209,8 @@ class Storm {
     }
   }
 
-  int closed = 0, granted = 0, refused = 0, ended = 0, evicted = 0;
+  int closed = 0, granted = 0, refused = 0, ended = 0, evicted = 0, leases = 0, revoked = 0;
+  int unasked() const { return policy_->unasked; }
 
  private:
   ClientId pick() {
@@ -236,6 +245,17 @@ class Storm {
       client.cancelled.insert(task);
       client.waiting.erase(task);
       client.to_daemon.push_back(short_record(RecordKind::kCancel, task));
+      return;
+    }
+    if (client.leased != 0 && random_() % 2 == 0) {
+      RanRecord ran;
+      ran.task = client.next_task++;
+      ran.device = static_cast<std::uint8_t>(std::countr_zero(client.leased));
+      ran.failure = random_() % 10 == 0;
+      ran.sent = static_cast<Nanos>(random_());
+      ran.run_began = static_cast<Nanos>(random_());
+      ran.run_ended = static_cast<Nanos>(random_());
+      client.to_daemon.push_back(Record::of(ran));
       return;
     }
     PutRecord put;
@@ -322,6 +342,8 @@ class Storm {
         }
         ASSERT_LT(record.device, client.devices);
         client.running[record.number] = record.device;
+        if (record.lease != 0) client.leased |= 1ULL << record.device;
+        leases += record.lease;
         for (const auto buffer : client.arguments[record.number]) {
           client.copies.insert({buffer, record.device});
         }
@@ -338,6 +360,11 @@ class Storm {
         ++evicted;
         drop(client, {record.number, record.device});
         break;
+      case RecordKind::kRevoke:
+        ASSERT_TRUE(!client.honest || client.leased != 0);
+        client.leased = 0;
+        ++revoked;
+        break;
       default:
         FAIL() << "record " << static_cast<int>(record.kind);
     }
@@ -345,7 +372,7 @@ class Storm {
 
   void step(const Event& event) {
     std::vector<Effect> effects;
-    now_ += static_cast<Nanos>(random_() % 1000);
+    now_ += static_cast<Nanos>(random_() % 100 == 0 ? 2 * base::kMillisecond : random_() % 1000);
     state_->step(event, now_, effects);
     carry_out(effects);
   }
@@ -398,7 +425,8 @@ class Storm {
 };
 
 TEST(DaemonState, SurvivesAStorm) {
-  int closed = 0, granted = 0, refused = 0, ended = 0, evicted = 0;
+  int closed = 0, granted = 0, refused = 0, ended = 0, evicted = 0, leases = 0, revoked = 0;
+  int unasked = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     Storm storm(seed);
@@ -411,6 +439,9 @@ TEST(DaemonState, SurvivesAStorm) {
     refused += storm.refused;
     ended += storm.ended;
     evicted += storm.evicted;
+    leases += storm.leases;
+    revoked += storm.revoked;
+    unasked += storm.unasked();
   }
   // The rare paths were gone.
   EXPECT_GT(closed, 100);
@@ -418,6 +449,9 @@ TEST(DaemonState, SurvivesAStorm) {
   EXPECT_GT(refused, 100);
   EXPECT_GT(ended, 2000);
   EXPECT_GT(evicted, 500);
+  EXPECT_GT(leases, 100);
+  EXPECT_GT(revoked, 20);
+  EXPECT_GT(unasked, 100);
 }
 
 struct Bench {
@@ -479,13 +513,110 @@ TEST(DaemonState, NamesWhatAClientDidWrong) {
             "record 1 came where arguments of task 5 had to");
   EXPECT_EQ(complaint([&](Bench& b) { b.receive(1, FinishedRecord{}); }),
             "task 0 has ended without having been granted");
+  EXPECT_EQ(complaint([&](Bench& b) {
+              RanRecord ran;
+              ran.task = 5;
+              b.receive(1, ran);
+            }),
+            "task 5 ran without having been put");
+  EXPECT_EQ(complaint([&](Bench& b) {
+              b.receive(1, put);
+              b.state->schedule(1, b.effects);
+              RanRecord ran;
+              ran.task = 5;
+              b.receive(1, ran);
+            }),
+            "task 5 ran on device 0 of 1, or was put before");
   EXPECT_EQ(complaint([&](Bench& b) { b.receive(1, ArgumentsRecord{}); }),
             "arguments came without a task");
   EXPECT_EQ(complaint([&](Bench& b) {
               b.state->step(Received{ClientId(1), short_record(RecordKind::kGrant, 1)}, 1,
                             b.effects);
             }),
-            "record of kind 16 (allowed: 1 … 6)");
+            "record of kind 16 (allowed: 1 … 7)");
+}
+
+// The device of who is alone is its own until others find no room.
+class Lease : public testing::Test {
+ protected:
+  // Puts a task of the client's first device, and grants what there is; whether with a lease.
+  bool put(std::uint32_t client, std::uint64_t task, Nanos now) {
+    PutRecord record;
+    record.task = task;
+    record.allowed = 1;
+    bench.effects.clear();
+    bench.state->step(Received{ClientId(client), Record::of(record)}, now, bench.effects);
+    bench.state->schedule(now, bench.effects);
+    for (const Effect& effect : bench.effects) {
+      const auto* const sent = std::get_if<Send>(&effect);
+      if (sent == nullptr || sent->record.kind() != RecordKind::kGrant) continue;
+      return sent->client == ClientId(client) && sent->record.as<ShortRecord>().lease != 0;
+    }
+    return false;
+  }
+  void finish(std::uint32_t client, std::uint64_t task, Nanos now) {
+    FinishedRecord record;
+    record.task = task;
+    bench.state->step(Received{ClientId(client), Record::of(record)}, now, bench.effects);
+  }
+  std::vector<ClientId> revoked() const {
+    std::vector<ClientId> out;
+    for (const Effect& effect : bench.effects) {
+      const auto* const sent = std::get_if<Send>(&effect);
+      if (sent == nullptr || sent->record.kind() != RecordKind::kRevoke) continue;
+      out.push_back(sent->client);
+    }
+    return out;
+  }
+  Bench bench;
+};
+
+TEST_F(Lease, IsForWhoIsAlone) {
+  constexpr Nanos kMs = base::kMillisecond;
+  bench.join(1, {device("gpu", 0)});
+  bench.join(2, {device("gpu", 0)});
+  EXPECT_TRUE(put(1, 1, 10 * kMs)) << "the other has put nothing yet";
+  EXPECT_FALSE(put(2, 1, 10 * kMs + 200)) << "the first one's task is under way";
+  EXPECT_TRUE(revoked().empty()) << "there is room for both";
+  finish(1, 1, 10 * kMs + 300);
+  EXPECT_FALSE(put(2, 2, 10 * kMs + 400)) << "it may come again";
+  finish(2, 1, 13 * kMs);
+  finish(2, 2, 13 * kMs);
+  EXPECT_TRUE(put(2, 3, 15 * kMs));
+  // Three fit (its depth): the fourth waits.
+  put(2, 4, 16 * kMs);
+  put(2, 5, 16 * kMs);
+  put(2, 6, 16 * kMs);
+  EXPECT_EQ(revoked(), std::vector{ClientId(1)}) << "not of the one that waits itself";
+  put(2, 7, 16 * kMs);
+  EXPECT_TRUE(revoked().empty()) << "it has none any more";
+  // One that crosses it counts.
+  RanRecord ran;
+  ran.task = 2;
+  ran.kernel = 7;
+  ran.sent = 12 * kMs;
+  ran.run_began = 13 * kMs;
+  ran.run_ended = 14 * kMs;
+  bench.state->step(Received{ClientId(1), Record::of(ran)}, 17 * kMs, bench.effects);
+  EXPECT_FALSE(bench.closed());
+  EXPECT_EQ(bench.state->clients().at(ClientId(1)).finished, 2U);
+  EXPECT_EQ(bench.state->devices()[0].busy, kMs);
+  // The same time does not count twice, whatever the client says.
+  ran.task = 3;
+  bench.state->step(Received{ClientId(1), Record::of(ran)}, 17 * kMs, bench.effects);
+  EXPECT_EQ(bench.state->devices()[0].busy, kMs);
+}
+
+TEST_F(Lease, IsNotOfACpuNorWhileTheDaemonDrains) {
+  DeviceDescription cpu = device("cpu", 0);
+  cpu.device_class = DeviceClass::kCpu;
+  bench.join(1, {cpu});
+  EXPECT_FALSE(put(1, 1, 1));
+  bench.join(2, {device("gpu", 0)});
+  finish(1, 1, 2);
+  EXPECT_FALSE(put(2, 1, 3)) << "the other one has just put something";
+  bench.state->step(DrainBegins{}, 4, bench.effects);
+  EXPECT_FALSE(put(2, 2, 10 * base::kMillisecond));
 }
 
 TEST(DaemonState, TheSameDeviceOfTwoClientsIsOne) {

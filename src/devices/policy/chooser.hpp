@@ -47,6 +47,8 @@ class Chooser {
   virtual std::optional<Choice> next(const Sight& sight) = 0;
   virtual void started(const TaskDescription& task, DeviceId device) = 0;
   virtual void ended(const TaskDescription& task, const TaskEnd& end) = 0;
+  // One that was never put has run, and has ended.
+  virtual void ran(const TaskDescription&, const TaskEnd&, const DeviceTerms&) {}
   // When next() may answer otherwise although nothing happens; negative: never.
   virtual Nanos ask_again_at() const = 0;
 };

@@ -266,4 +266,14 @@ void Line::ended(const TaskDescription& task, const TaskEnd& end) {
   charged_.erase(charged);
 }
 
+void Line::ran(const TaskDescription& task, const TaskEnd& end, const DeviceTerms& terms) {
+  const ClientId id = group_of(task.key.client);
+  const auto group = groups_.find(id);
+  if (group == groups_.end()) return;
+  const double amount = charge(task, static_cast<double>(end.run_time), terms);
+  if (group->second.waiting == 0) group->second.time = std::max(group->second.time, time_);
+  group->second.time += amount / group->second.weight;
+  add_to_turn(id, end.device, amount);
+}
+
 }  // namespace amasia::devices::policy

@@ -43,6 +43,7 @@ class Line final : public Chooser {
   std::optional<Choice> next(const Sight& sight) override;
   void started(const TaskDescription& task, DeviceId device) override;
   void ended(const TaskDescription& task, const TaskEnd& end) override;
+  void ran(const TaskDescription& task, const TaskEnd& end, const DeviceTerms& terms) override;
   Nanos ask_again_at() const override { return ask_at_; }
 
  private:

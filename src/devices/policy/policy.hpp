@@ -9,6 +9,8 @@
 // put            a task is ready; all of `allowed` is known already       queued
 // next           after puts and finishes, again until it says nothing    one task leaves the queue
 // finish         a granted task has ended, or its client has gone        its share is free again
+// ran            a task that was never put has run, and has ended, on  its time counts
+//                a device that nobody else wanted anything of
 // cancel         a queued task's client has withdrawn it, or has gone    it leaves the queue
 // place, drop    a buffer's copy came to be on a device; went            bytes resident
 // suspend        a client was stopped and others wait                    its tasks in flight hold
@@ -102,6 +104,8 @@ class Policy {
   virtual void put(TaskDescription task) = 0;
   virtual Decision next(Nanos now) = 0;
   virtual void finish(const TaskEnd& end) = 0;
+  // Only where tasks may be runs (run_most()).
+  virtual void ran(const TaskDescription&, const TaskEnd&) {}
   virtual void cancel(TaskKey task) = 0;
   // `place` is called for each resident argument with the grant of its task, if the buffer has no
   // copy there yet.

@@ -277,18 +277,24 @@ Grant Scheduler::grant(Flight& flight) {
 // Of a device that runs one kernel after the other: what it ran. Where it runs several at once, as
 // the system does that shares a CPU's cores: from the end of the one before to its own, or its
 // share of a longer one.
-Nanos Scheduler::kept(const Flight& flight, const TaskEnd& end) {
+Nanos Scheduler::kept(std::uint32_t abreast, const TaskEnd& end) {
   Nanos& before = last_ended_[end.device.value];
   const Nanos since = end.run_ended == 0 ? end.run_time : end.run_ended - before;
   before = std::max(before, end.run_ended);
-  const Nanos abreast = std::max(flight.abreast, ledger_.device(end.device).in_flight);
-  return std::clamp(since, end.run_time / abreast, end.run_time);
+  const Nanos most = std::max(abreast, ledger_.device(end.device).in_flight);
+  return std::clamp(since, end.run_time / most, end.run_time);
+}
+
+void Scheduler::ran(const TaskDescription& task, const TaskEnd& end) {
+  estimates_.learn(task, end, kept(1, end), 0);
+  parts_.chooser->ran(task, end, ledger_.device(end.device).terms);
 }
 
 void Scheduler::finish(const TaskEnd& end) {
   const auto flight = flights_.find(end.task);
   AMASIA_CHECK(flight != flights_.end(), "only a task that was granted can end");
-  estimates_.learn(flight->second.task, end, kept(flight->second, end), flight->second.missing);
+  const Nanos kept_for = kept(flight->second.abreast, end);
+  estimates_.learn(flight->second.task, end, kept_for, flight->second.missing);
   land(flight, end);
 }
 

@@ -49,6 +49,7 @@ class Scheduler final : public Policy {
   void put(TaskDescription task) override;
   Decision next(Nanos now) override;
   void finish(const TaskEnd& end) override;
+  void ran(const TaskDescription& task, const TaskEnd& end) override;
   void cancel(TaskKey task) override;
   void place(BufferKey buffer, DeviceId device, Bytes size) override;
   void drop(BufferKey buffer, DeviceId device) override;
@@ -84,8 +85,8 @@ class Scheduler final : public Policy {
   Decision start(const Choice& choice, Nanos now);
   Nanos expected(const TaskDescription& task, DeviceId device) const;
   Grant grant(Flight& flight);
-  // For how much of its run_time it kept its device from others.
-  Nanos kept(const Flight& flight, const TaskEnd& end);
+  // For how much of its run_time it kept its device from others, of whom there were so many.
+  Nanos kept(std::uint32_t abreast, const TaskEnd& end);
   void land(std::unordered_map<TaskKey, Flight, TaskKeyHash>::iterator flight, const TaskEnd& end);
   void gone(DeviceId device, std::vector<Leaving>::iterator leaving);
   bool allowed(const Choice& choice) const;

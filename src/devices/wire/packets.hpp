@@ -14,7 +14,7 @@ namespace amasia::devices {
 
 // Both are in the first packet each way; another version is refused, with a sentence.
 inline constexpr std::uint64_t kProtocolMagic = 0x3144'4149'5341'4d41;  // "AMASIAD1"
-inline constexpr std::uint32_t kProtocolVersion = 5;
+inline constexpr std::uint32_t kProtocolVersion = 6;
 
 enum class PacketKind : std::uint32_t {
   kHello = 1,       // client: who it is; then one kDevice for each of its devices

@@ -30,11 +30,13 @@ enum class RecordKind : std::uint8_t {
                    // may have crossed it, and a granted task still needs its kFinished
   kDropped = 5,    // a copy of a resident buffer has gone
   kNameKernel = 6, // what a kernel's identity is called; before the first kPut with it
+  kRan = 7,        // a task that was never put has run on a device that is leased, and has ended
   // daemon -> client
   kGrant = 16,     // run it
   kRefuse = 17,    // it will not run: `reason`
   kEvict = 18,     // give this copy up; answered by kDropped
   kDraining = 19,  // the daemon takes no more tasks, and ends when those that it has are done
+  kRevoke = 20,    // no device is leased any more; a kRan may have crossed it
 };
 
 enum class RefuseReason : std::uint8_t {
@@ -82,12 +84,22 @@ struct FinishedRecord {
   std::uint64_t copied = 0;  // bytes, both ways
   std::int64_t idle = 0;     // of a run: nanoseconds from run_began to run_ended without its kernel
 };
-// kCancel, kDropped, kGrant, kRefuse, kEvict, kDraining. What a kind does not use is 0.
+struct RanRecord {
+  RecordKind kind = RecordKind::kRan;
+  std::uint8_t failure = 0;  // as of FinishedRecord
+  std::uint8_t device = 0;
+  std::uint8_t unused[5] = {};
+  std::uint64_t task = 0, kernel = 0, work_items = 0;
+  std::int64_t sent = 0, run_began = 0, run_ended = 0;  // CLOCK_MONOTONIC; 0: not known
+  std::uint64_t copied = 0;                             // bytes, to the host
+};
+// kCancel, kDropped, kGrant, kRefuse, kEvict, kDraining, kRevoke. What a kind does not use is 0.
 struct ShortRecord {
   RecordKind kind{};
   std::uint8_t device = 0;
   std::uint8_t reason = 0;
-  std::uint8_t unused[5] = {};
+  std::uint8_t lease = 0;  // kGrant: 1, the device is leased from now on
+  std::uint8_t unused[4] = {};
   std::uint64_t number = 0;  // the task, or the buffer
   std::uint64_t reserved[6] = {};
 };
@@ -127,8 +139,9 @@ struct Record {
 static_assert(sizeof(Record) == 64);
 
 inline Record short_record(RecordKind kind, std::uint64_t number, std::uint8_t device = 0,
-                           std::uint8_t reason = 0) {
+                           std::uint8_t reason = 0, bool lease = false) {
   ShortRecord content;
+  content.lease = lease ? 1 : 0;
   content.kind = kind;
   content.number = number;
   content.device = device;

@@ -199,7 +199,7 @@ class Device {
   explicit Device(const Driver& driver) : cuda(driver) {}
   void describe();
   Flight& take_flight();
-  void send(Flight& flight, bool caller_waits);
+  void send(Flight& flight, CallerWaits caller_waits);
   Stream& stream_at(int number);
 
   std::array<Stream, kStreams> streams_;

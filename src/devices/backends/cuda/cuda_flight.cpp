@@ -297,10 +297,10 @@ void Device::copy_here(CUdeviceptr to, const Device& from_device, CUdeviceptr fr
   Flight& flight = take_flight();
   flight.take_off(stream_at(stream), 1);
   flight.board(completion, to, from_device, from, size);
-  send(flight, false);
+  send(flight, CallerWaits::kNo);
 }
 
-void Device::send(Flight& flight, bool caller_waits) {
+void Device::send(Flight& flight, CallerWaits caller_waits) {
   flight.close();
   watch_->send(flight.stream(), flight, caller_waits);
 }

@@ -160,7 +160,7 @@ TEST_F(CudaFlights, WhoWaitsFindsTheEndItself) {
   while (!is_own && os::monotonic_now() < deadline) {
     Told told;
     Submission work = one(told);
-    work.work.caller_waits = true;
+    work.work.caller_waits = CallerWaits::kAtOnce;
     device_->submit({&work, 1});
     Watch::wait_sent(told, os::monotonic_now() + base::kSecond);
     await(told);
@@ -180,7 +180,7 @@ TEST_F(CudaFlights, OnlyTheLastSubmissionIsWaitedFor) {
   gpus_.hold(true);
   Told first, second;
   Submission work = one(first);
-  work.work.caller_waits = true;
+  work.work.caller_waits = CallerWaits::kAtOnce;
   device_->submit({&work, 1});
   const long before = gpus_.queries[0];
   Submission nothing;

@@ -258,7 +258,7 @@ void HostBackend::submit(const Work& work, Completion& completion) {
   const bool brief = last >= 0 && last <= kShort;
   if (brief) run->groups_of_part = groups;  // not worth a second thread
   run->parts = (groups + run->groups_of_part - 1) / run->groups_of_part;
-  if (work.caller_waits && brief) {
+  if (work.caller_waits == CallerWaits::kAtOnce && brief) {
     os::MutexLock lock(lock_);
     kept_.push_back(run);
     return;

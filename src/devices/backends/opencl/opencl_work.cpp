@@ -46,7 +46,7 @@ class Flight final : public Watched, public os::InBlocks {
   // Enqueues its commands; where that fails, the rest of them is not.
   void board(const Submission& one);
   // Hands the works to the device. The flight may be over when this returns.
-  static void depart(std::unique_ptr<Flight> flight, bool caller_waits);
+  static void depart(std::unique_ptr<Flight> flight, CallerWaits caller_waits);
 
   bool has_ended() noexcept override;
   void land() noexcept override { arrive(status_); }
@@ -300,7 +300,7 @@ bool Flight::copy_aside_back() {
 }
 
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
-void Flight::depart(std::unique_ptr<Flight> flight, bool caller_waits) {
+void Flight::depart(std::unique_ptr<Flight> flight, CallerWaits caller_waits) {
   Flight& self = *flight;
   const Library& cl = self.cl_;
   if (self.has_later_) {  // the last work failed before it had a command
