@@ -7,12 +7,15 @@
 namespace amasia::devices {
 namespace {
 
-// What this thread has sent last, and is about to wait for.
+// What this thread has sent last, and is about to wait for; perhaps.
 struct Awaited {
   Watch* watch = nullptr;
   Line* line = nullptr;
+  Nanos perhaps_at = 0;
 };
 thread_local Awaited awaited;
+// Whether it waited soon after the last work that it might not have waited for.
+thread_local bool is_used_to_wait = false;
 
 constexpr Nanos kKeepsCore = 15 * base::kMicrosecond;
 
@@ -34,15 +37,23 @@ Watch::~Watch() {
 }
 
 void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
+  Watch::forget_sent();
+  awaited = {this, &line, 0};
   if (caller_waits == CallerWaits::kPerhaps) {
-    line.left_until.store(os::monotonic_now() + kLeftToCaller, std::memory_order_relaxed);
+    awaited.perhaps_at = os::monotonic_now();
+    line.left_until.store(awaited.perhaps_at + kLeftToCaller, std::memory_order_relaxed);
+    perhaps_sent_.store(awaited.perhaps_at, std::memory_order_relaxed);
   }
   {
     const os::MutexLock lock(line.mutex);
     line.watched.push_back(&watched);
   }
-  awaited = {this, &line};
-  if (caller_waits != CallerWaits::kAtOnce) call_thread();
+  if (caller_waits == CallerWaits::kAtOnce) return;
+  if (caller_waits == CallerWaits::kPerhaps && is_used_to_wait) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // partner: look_until_end()
+    if (timed_.load(std::memory_order_seq_cst)) return;
+  }
+  call_thread();
 }
 
 void Watch::call_thread() {
@@ -87,10 +98,16 @@ Watch::Seen Watch::look(Line& line, const Completion* wanted) {
 
 void Watch::wait_sent(const Completion& completion, Nanos deadline) {
   const Awaited sent = std::exchange(awaited, {});
+  if (sent.perhaps_at != 0) {
+    is_used_to_wait = os::monotonic_now() - sent.perhaps_at < kLeftToCaller;
+  }
   if (sent.watch != nullptr) sent.watch->wait_for(*sent.line, completion, deadline);
 }
 
-void Watch::forget_sent() { awaited = {}; }
+void Watch::forget_sent() {
+  if (awaited.perhaps_at != 0) is_used_to_wait = false;
+  awaited = {};
+}
 
 // From now on the line may be gone.
 void Watch::leave(Line& line) {
@@ -124,35 +141,64 @@ void Watch::serve(void* watch) {
   self.look_until_end();
 }
 
+Watch::Seen Watch::look_at_all(Nanos now, bool* waits) {
+  Seen all;
+  for (Line* const line : lines_) {
+    if (line->attended.load(std::memory_order_relaxed) != 0 ||
+        line->left_until.load(std::memory_order_relaxed) > now) {
+      all.left = true;
+      continue;
+    }
+    const Seen seen = look(*line, nullptr);
+    all.some |= seen.some;
+    all.left |= seen.left;
+    *waits |= seen.left;
+  }
+  return all;
+}
+
 void Watch::look_until_end() {
   std::uint32_t known = sends_.load(std::memory_order_seq_cst);
+  bool was_timed = false;
+  Nanos looked = 0;
   for (Nanos changed = os::monotonic_now();;) {
     const bool ends = ending_.load(std::memory_order_seq_cst);
     const std::uint32_t sends = sends_.load(std::memory_order_seq_cst);
-    bool some = sends != known, left = false;
     const Nanos began = os::monotonic_now();
-    known = sends;
-    for (Line* const line : lines_) {
-      if (line->attended.load(std::memory_order_relaxed) != 0 ||
-          line->left_until.load(std::memory_order_relaxed) > began) {
-        left = true;
-        continue;
-      }
-      const Seen seen = look(*line, nullptr);
-      some |= seen.some;
-      left |= seen.left;
+    if (submitting_.load(std::memory_order_relaxed) != 0 && began - looked < while_submitting_) {
+      os::yield_core();
+      continue;
     }
-    if (ends && !left) return;
+    looked = began;
+    bool waits = false;
+    const Seen seen = look_at_all(began, &waits);
+    if (ends && !seen.left) return;
     const Nanos now = os::monotonic_now();
-    if (some) changed = now;
-    const Nanos pause = pause_before_look(now - changed);
+    if (seen.some || sends != known || (was_timed && waits)) changed = now;
+    known = sends;
+    was_timed = false;
+    Nanos pause = pause_before_look(now - changed);
     if (pause == 0) {
       do os::yield_core();
       while (os::monotonic_now() - now < kBetweenLooks);
       continue;
     }
+    if (!waits) {
+      was_timed = now - perhaps_sent_.load(std::memory_order_relaxed) < kUncalledFor;
+      timed_.store(was_timed, std::memory_order_seq_cst);
+      if (was_timed) {
+        pause = kUncalled;
+      } else if (!seen.left) {
+        // Partner: send(), which did not call as long as that was said.
+        if (look_at_all(now, &waits).left) {
+          changed = now;
+          continue;
+        }
+        pause = -1;
+      }
+    }
     sleeps_.store(true, std::memory_order_seq_cst);
-    os::futex_wait(sends_, sends, left ? pause : Nanos{-1});
+    os::futex_wait(sends_, sends, pause);
     sleeps_.store(false, std::memory_order_relaxed);
   }
 }

@@ -4,12 +4,16 @@
 //
 // Works stand in lines, where they end in order (a stream, a queue), so that only the first of each
 // is looked at. A thread of the watch looks while there are any, and sleeps otherwise; a thread
-// that waits for one work looks itself.
+// that waits for one work looks itself. Where it is used to do so its sends do not call the watch's
+// thread, which then looks every millisecond, for the case that it does not wait this time: to wake
+// that thread, or to have it look beside, costs as much as is won.
 //
 // Who guards what
 //   a line           its mutex
 //   sends_, sleeps_  the thread sleeps on sends_, which each send counts up before it looks whether
 //                    the thread sleeps; it says so before it sleeps
+//   timed_           a work stands in its line before its sender looks whether it need call; the
+//                    thread takes it back before it looks at all lines, and sleeps for ever
 #pragma once
 
 #include <algorithm>
@@ -32,6 +36,8 @@ constexpr Nanos pause_before_look(Nanos since) {
 
 // How long a line is left to a thread that may be about to wait: two that look hold each other up.
 inline constexpr Nanos kLeftToCaller = 20 * base::kMicrosecond;
+// How often a watch looks that is not called, and how long after the last such send it goes on so.
+inline constexpr Nanos kUncalled = base::kMillisecond, kUncalledFor = 10 * base::kMillisecond;
 
 // Between two looks in any case: drivers have locks, which who submits needs too.
 inline constexpr Nanos kBetweenLooks = 4 * base::kMicrosecond;
@@ -59,14 +65,29 @@ struct Line {
 
 class Watch {
  public:
-  // `lines` live as long as this.
-  explicit Watch(std::vector<Line*> lines) : lines_(std::move(lines)) {}
+  // `lines` live as long as this. `while_submitting`: between two looks at least, while some thread
+  // submits, for drivers whose locks keep the two apart.
+  explicit Watch(std::vector<Line*> lines, Nanos while_submitting = 0)
+      : lines_(std::move(lines)), while_submitting_(while_submitting) {}
   // Returns when nothing stands in a line any more.
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
   Status start(const char* thread_name);  // a literal; before anything else
 
+  // A thread submits to the driver, as long as it has this.
+  class Submitting {
+   public:
+    explicit Submitting(Watch& watch) : watch_(watch) {
+      watch_.submitting_.fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Submitting() { watch_.submitting_.fetch_sub(1, std::memory_order_relaxed); }
+    Submitting(const Submitting&) = delete;
+    Submitting& operator=(const Submitting&) = delete;
+
+   private:
+    Watch& watch_;
+  };
   // It has begun, and ends after what stands in the line. Any thread, which may call wait_sent()
   // then.
   void send(Line& line, Watched& watched, CallerWaits caller_waits);
@@ -87,11 +108,16 @@ class Watch {
     bool it = false;    // what was wanted has landed, or is not there
   };
   Seen look(Line& line, const Completion* wanted);
+  // Of all lines that are not left to others. *waits: some have none that attends to them.
+  Seen look_at_all(Nanos now, bool* waits);
 
   const std::vector<Line*> lines_;
+  const Nanos while_submitting_;
   const char* name_ = "";
   std::atomic<std::uint32_t> sends_{0};
-  std::atomic<bool> sleeps_{false}, ending_{false};
+  std::atomic<bool> sleeps_{false}, ending_{false}, timed_{false};
+  alignas(64) std::atomic<Nanos> perhaps_sent_{-kUncalledFor};  // the last such; relaxed
+  std::atomic<std::uint32_t> submitting_{0};  // a hint
   std::atomic<std::uint32_t> inside_{0};  // calls of wait_for that may use a line still
   os::Thread thread_;
 };

@@ -12,6 +12,9 @@
 namespace amasia::devices::opencl {
 namespace {
 
+// A driver that is asked for events' states holds up who enqueues.
+constexpr Nanos kLooksWhileSubmitting = 32 * base::kMicrosecond;
+
 template <typename T>
 T device_value(const Library& cl, cl_device_id device, cl_device_info what, T otherwise) {
   T value{};
@@ -120,7 +123,7 @@ Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform
   if (!is_watched) return opened;
   std::vector<Line*> lines;
   for (Queue& queue : opened->queues) lines.push_back(&queue);
-  opened->watch.emplace(std::move(lines));
+  opened->watch.emplace(std::move(lines), kLooksWhileSubmitting);
   if (auto started = opened->watch->start("amasia-opencl"); !started) return started.error();
   return opened;
 }

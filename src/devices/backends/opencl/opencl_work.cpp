@@ -507,6 +507,8 @@ bool is_measured(const Work& work, std::size_t together) {
 }  // namespace
 
 void fly(Device& device, std::span<const Submission> all) {
+  std::optional<Watch::Submitting> submitting;
+  if (device.watch) submitting.emplace(*device.watch);
   while (!all.empty()) {
     const std::size_t count = count_together(all, &brief_time);
     auto flight = std::make_unique<Flight>(
