@@ -64,4 +64,15 @@ inline Outcome estimate_times(const SeenTimes& seen, double expected) {
   return times;
 }
 
+// Of several works that ran one after the other, and take as long each: the first one's times, and
+// how long after it the others ended, one after the other.
+inline Outcome estimate_row(const SeenTimes& seen, double expected, std::size_t works,
+                            Nanos* interval) {
+  const auto count = static_cast<double>(works);
+  Outcome first = estimate_times(seen, expected < 0 ? expected : expected * count);
+  *interval = (first.run_ended - first.run_began) / static_cast<Nanos>(works);
+  first.run_ended = first.run_began + *interval;
+  return first;
+}
+
 }  // namespace amasia::devices

@@ -47,6 +47,18 @@ TEST(EstimatedTimes, NothingBeginsBeforeWhatStoodBeforeItHasEnded) {
   EXPECT_EQ(estimate_times(late, 200).run_began, 1000);
 }
 
+TEST(EstimatedTimes, OfARowTheyEndOneAfterTheOther) {
+  Nanos interval = 0;
+  const SeenTimes brief = {.sent = 100, .before_ended = 0, .ended = 1000, .has_kernel = true};
+  const Outcome first = estimate_row(brief, 50, 4, &interval);
+  EXPECT_EQ(interval, 50);
+  EXPECT_EQ(first.run_began, 800);
+  EXPECT_EQ(first.run_ended, 850);
+  const Outcome one = estimate_row(brief, 200, 1, &interval);
+  EXPECT_EQ(one.run_began, estimate_times(brief, 200).run_began);
+  EXPECT_EQ(one.run_ended, 1000);
+}
+
 TEST(EstimatedTimes, WhatIsNotThereHasNone) {
   const Outcome copies = estimate_times({.sent = 5, .ended = 9, .copied_in = true}, -1);
   EXPECT_EQ(copies.copy_began, 5);

@@ -26,7 +26,7 @@ struct Outcome;
 // of them may.
 inline constexpr Nanos kBriefTask = 10 * base::kMicrosecond;
 inline constexpr Nanos kLeastTask = 4 * base::kMicrosecond;
-inline constexpr Nanos kRunTime = 250 * base::kMicrosecond;
+inline constexpr Nanos kRunTime = 256 * base::kMicrosecond;
 
 // How many tasks that are expected to take so long (0: not known) may be one run, of which the
 // daemon allows `most`; 1: they go alone.

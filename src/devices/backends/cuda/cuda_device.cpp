@@ -256,4 +256,33 @@ Outcome Kernel::refuses(std::span<const ArgumentShape> shapes) const {
   return sizes_known ? wrong_parameters(name, sizes, parameter_sizes(shapes)) : Outcome{};
 }
 
+// To make one takes 80 us: not for a kernel that is launched so a few times only.
+std::unique_ptr<Row> Kernel::take_row(const Device& device, std::span<Launch> launches) {
+  constexpr unsigned kWantedFirst = 4;
+  std::unique_ptr<Row> row;
+  {
+    const os::MutexLock lock(rows_mutex_);
+    if (has_no_rows_ || ++rows_wanted_ < kWantedFirst) return nullptr;
+    const auto idle = std::find_if(idle_rows_.rbegin(), idle_rows_.rend(), [&](const auto& one) {
+      return one->length() == launches.size();
+    });
+    if (idle != idle_rows_.rend()) {
+      row = std::move(*idle);
+      idle_rows_.erase(std::prev(idle.base()));
+    }
+  }
+  if (row != nullptr) return row->set(launches) ? std::move(row) : nullptr;
+  row = Row::make(device, function, launches);
+  if (row == nullptr) {
+    const os::MutexLock lock(rows_mutex_);
+    has_no_rows_ = true;
+  }
+  return row;
+}
+
+void Kernel::give_row(std::unique_ptr<Row> row) {
+  const os::MutexLock lock(rows_mutex_);
+  idle_rows_.push_back(std::move(row));
+}
+
 }  // namespace amasia::devices::cuda

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // One GPU: its memory, programs, streams, and works under way.
 //
-// A work is a row of commands in one stream, where brief ones fly together, and its end is an event
-// that the watch looks at: the driver's own ways to tell of it come late, or keep a core.
+// A work is a row of commands in one stream, where brief ones fly together, up to sixteen kernels
+// as one command (cuda_row.hpp), and its end is an event that the watch looks at: the driver's own
+// ways to tell of it come late, or keep a core.
 // Copies go through pinned memory of ours: from and to the user's own they would block the caller,
 // to it even until the kernel has ended. The memory copy is one that the driver would make too.
 //
@@ -24,6 +25,7 @@
 #include "devices/backends/cuda/cuda_driver.hpp"
 #include "devices/backends/cuda/cuda_launch.hpp"
 #include "devices/backends/cuda/cuda_pinned.hpp"
+#include "devices/backends/cuda/cuda_row.hpp"
 #include "devices/backends/outcomes.hpp"
 #include "devices/backends/program_cache.hpp"
 #include "devices/backends/spare_memory.hpp"
@@ -76,9 +78,16 @@ class Kernel final : public LoadedKernel {
   std::vector<std::size_t> sizes;
   bool sizes_known = false;
   KernelTime time;
+  // A row of these launches, in the context of the device; nullptr: they are launched one by one.
+  std::unique_ptr<Row> take_row(const Device& device, std::span<Launch> launches);
+  void give_row(std::unique_ptr<Row> row);
 
  private:
   std::shared_ptr<Program> program_;
+  os::Mutex rows_mutex_;
+  std::vector<std::unique_ptr<Row>> idle_rows_ AMASIA_GUARDED_BY(rows_mutex_);
+  unsigned rows_wanted_ AMASIA_GUARDED_BY(rows_mutex_) = 0;
+  bool has_no_rows_ AMASIA_GUARDED_BY(rows_mutex_) = false;  // the driver does not take them
 };
 
 class Memory final : public DeviceBuffer {
@@ -112,6 +121,8 @@ class Flight final : public Watched {
   // until one fails, whose other commands are not.
   void take_off(Stream& stream, std::size_t works);
   void board(const Submission& one);
+  // All of them as one command; false: nothing has been enqueued, they are to board one by one.
+  bool board_row(std::span<const Submission> all);
   void board(Completion& completion, CUdeviceptr to, const Device& from_device, CUdeviceptr from,
              Bytes size);
   // No more is enqueued.
@@ -125,13 +136,16 @@ class Flight final : public Watched {
   }
 
  private:
-  // Events. Those that record times cost as much as a third of a launch: a work that flies alone
-  // and is measured has one before and after its kernel and after its copies to the host, of others
-  // only the first and the last. Where none of them is at the end kOver is.
+  // Events. Those that record times cost as much as a third of a launch: a work that is measured
+  // has one before and after its kernel and after its copies to the host, of those that fly with it
+  // only the last. Where none of them is at the end kOver is. A row of kernels has the first two
+  // around it.
   enum Mark { kRunBegan, kRunEnded, kEnded, kOver, kMarks };
 
   // false: it has failed, and nothing more is to be enqueued.
   bool copy_in(std::span<const Copy> copies);
+  // How it is to be launched. False: *wrong says why it cannot be.
+  bool prepare(const Work& work, Launch* launch, Outcome* wrong) const;
   bool launch(const Work& work);
   bool copy_out(std::span<const Copy> copies);
   bool note(CUresult error, const char* what);
@@ -154,6 +168,7 @@ class Flight final : public Watched {
   Mark last_ = kOver;       // the event at the end
   bool has_later_ = false;  // commands were enqueued after that
   bool is_measured_ = false;
+  std::unique_ptr<Row> row_;
   std::vector<Pinned> pinned_;
   struct Landing {
     void* host;

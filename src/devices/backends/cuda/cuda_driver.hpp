@@ -22,8 +22,21 @@ using CUmodule = struct CUmod_st*;
 using CUfunction = struct CUfunc_st*;
 using CUstream = struct CUstream_st*;
 using CUevent = struct CUevent_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+using CUgraphExec = struct CUgraphExec_st*;
 struct CUuuid {
   char bytes[16];
+};
+// CUDA_KERNEL_NODE_PARAMS_v2
+struct KernelNode {
+  CUfunction function = nullptr;
+  unsigned grid[3] = {}, block[3] = {};
+  unsigned shared_bytes = 0;
+  void** parameters = nullptr;
+  void** extra = nullptr;
+  void* kernel = nullptr;       // in place of the function
+  CUcontext context = nullptr;  // then; else the function's
 };
 using nvrtcProgram = struct _nvrtcProgram*;
 using nvrtcResult = int;
@@ -82,10 +95,20 @@ inline constexpr unsigned kEventDefault = 0x0, kEventDisableTiming = 0x2;  // CU
     (CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, CUstream, \
      void**, void**))
 // Without the first the device's address is not known; the second is of CUDA 12.4, and without it
-// the number and sizes of a kernel's parameters are not.
-#define AMASIA_CUDA_OPTIONAL_FUNCTIONS(F)                            \
-  F(DeviceGetPCIBusId, cuDeviceGetPCIBusId, (char*, int, CUdevice)) \
-  F(FuncGetParamInfo, cuFuncGetParamInfo, (CUfunction, std::size_t, std::size_t*, std::size_t*))
+// the number and sizes of a kernel's parameters are not; without the others, of CUDA 12, each
+// kernel is launched by itself (cuda_row.hpp).
+#define AMASIA_CUDA_OPTIONAL_FUNCTIONS(F)                                                          \
+  F(DeviceGetPCIBusId, cuDeviceGetPCIBusId, (char*, int, CUdevice))                               \
+  F(FuncGetParamInfo, cuFuncGetParamInfo, (CUfunction, std::size_t, std::size_t*, std::size_t*))  \
+  F(GraphCreate, cuGraphCreate, (CUgraph*, unsigned))                                             \
+  F(GraphAddKernelNode, cuGraphAddKernelNode_v2,                                                  \
+    (CUgraphNode*, CUgraph, const CUgraphNode*, std::size_t, const KernelNode*))                  \
+  F(GraphInstantiate, cuGraphInstantiateWithFlags, (CUgraphExec*, CUgraph, unsigned long long))   \
+  F(GraphSetKernelNode, cuGraphExecKernelNodeSetParams_v2,                                        \
+    (CUgraphExec, CUgraphNode, const KernelNode*))                                                \
+  F(GraphLaunch, cuGraphLaunch, (CUgraphExec, CUstream))                                          \
+  F(GraphExecDestroy, cuGraphExecDestroy, (CUgraphExec))                                          \
+  F(GraphDestroy, cuGraphDestroy, (CUgraph))
 
 #define AMASIA_NVRTC_FUNCTIONS(F)                                                                 \
   F(Version, nvrtcVersion, (int*, int*))                                                         \

@@ -43,6 +43,16 @@ TEST(CudaDeclarations, are_called_as_in_the_headers) {
 #undef AMASIA_THEIRS
 }
 
+TEST(CudaDeclarations, a_node_of_a_graph_is_as_in_the_headers) {
+  using Theirs = theirs::CUDA_KERNEL_NODE_PARAMS_v2;
+  EXPECT_EQ(sizeof(KernelNode), sizeof(Theirs));
+  EXPECT_EQ(offsetof(KernelNode, grid), offsetof(Theirs, gridDimX));
+  EXPECT_EQ(offsetof(KernelNode, block), offsetof(Theirs, blockDimX));
+  EXPECT_EQ(offsetof(KernelNode, shared_bytes), offsetof(Theirs, sharedMemBytes));
+  EXPECT_EQ(offsetof(KernelNode, parameters), offsetof(Theirs, kernelParams));
+  EXPECT_EQ(offsetof(KernelNode, context), offsetof(Theirs, ctx));
+}
+
 TEST(CudaDeclarations, constants_are_those_of_the_headers) {
   EXPECT_EQ(kSuccess, theirs::CUDA_SUCCESS);
   EXPECT_EQ(kInvalidValue, theirs::CUDA_ERROR_INVALID_VALUE);

@@ -148,29 +148,36 @@ bool Flight::copy_out(std::span<const Copy> copies) {
   return true;
 }
 
+bool Flight::prepare(const Work& work, Launch* launch, Outcome* wrong) const {
+  const auto& kernel = static_cast<const Kernel&>(*work.kernel);
+  const auto shape = shape_of(work, kernel.most_threads, device_.description.max_work_sizes);
+  if (!shape) {
+    *wrong = failed(Failure::kWorkSize, fmt::format("the kernel '{}' cannot be launched with {}",
+                                                    kernel.name, shape.error().message));
+    return false;
+  }
+  launch->shape = shape.value();
+  return pack(kernel, work.arguments, &launch->parameters, wrong);
+}
+
 bool Flight::launch(const Work& work) {
   if (work.kernel == nullptr) return true;
   auto& kernel = static_cast<Kernel&>(*work.kernel);
   kernel_ = &kernel;
   items_ = items_of(work);
-  const auto shape = shape_of(work, kernel.most_threads, device_.description.max_work_sizes);
-  if (!shape) {
-    return fail(failed(Failure::kWorkSize, fmt::format("the kernel '{}' cannot be launched with {}",
-                                                       kernel.name, shape.error().message)));
-  }
-  Parameters parameters;
+  Launch launch;
   Outcome wrong;
-  if (!pack(kernel, work.arguments, &parameters, &wrong)) return fail(std::move(wrong));
+  if (!prepare(work, &launch, &wrong)) return fail(std::move(wrong));
   const bool is_first = passengers_.size() == 1;
   if (is_first) {
-    is_measured_ = kernel.time.is_due() || work.wants_times || works_ > 1;
+    is_measured_ = kernel.time.is_due() || work.wants_times;
     if (is_measured_ && !mark(kRunBegan)) return false;
   }
-  const Shape& s = shape.value();
+  const Shape& s = launch.shape;
   const CUresult error = cuda_.LaunchKernel(
       kernel.function, s.grid[0], s.grid[1], s.grid[2], s.block[0], s.block[1], s.block[2],
-      static_cast<unsigned>(parameters.shared_bytes()), stream_->handle, parameters.pointers(),
-      nullptr);
+      static_cast<unsigned>(launch.parameters.shared_bytes()), stream_->handle,
+      launch.parameters.pointers(), nullptr);
   if (error != kSuccess) {
     const bool size = error == kInvalidValue || error == kLaunchOutOfResources;
     return fail(failed(size ? Failure::kWorkSize : Failure::kDevice,
@@ -179,6 +186,33 @@ bool Flight::launch(const Work& work) {
   }
   has_later_ = seen_.has_kernel = true;
   return !is_first || !is_measured_ || mark(kRunEnded);
+}
+
+bool Flight::board_row(std::span<const Submission> all) {
+  if (all.size() != Row::length_for(cuda_, all.size())) return false;
+  const Work& first = all.front().work;
+  auto& kernel = static_cast<Kernel&>(*first.kernel);
+  std::array<Launch, Row::kLengths.front()> room;
+  const auto launches = std::span(room).first(all.size());
+  Outcome wrong;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (!prepare(all[i].work, &launches[i], &wrong)) return false;
+  }
+  row_ = kernel.take_row(device_, launches);
+  if (row_ == nullptr) return false;
+  for (const Submission& one : all) passengers_.push_back({one.completion, nullptr});
+  is_measured_ = kernel.time.is_due() || first.wants_times;
+  const bool begun = (!is_measured_ || mark(kRunBegan)) && row_->begin(stream_->handle) == kSuccess;
+  if (!begun) {
+    passengers_.clear();
+    row_.reset();
+    return false;
+  }
+  kernel_ = &kernel;
+  items_ = items_of(first);
+  has_later_ = seen_.has_kernel = true;
+  if (is_measured_) static_cast<void>(mark(kRunEnded));
+  return true;
 }
 
 // What was enqueued before a failure still uses the host's memory: the end is told after it too.
@@ -204,8 +238,9 @@ bool Flight::has_ended() noexcept {
 Outcome Flight::measure(Nanos* interval) {
   *interval = 0;
   if (end_ != kSuccess || passengers_.front().failed != nullptr) return {};
-  Outcome first =
-      estimate_times(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_));
+  const auto works = static_cast<Nanos>(passengers_.size());
+  Outcome first = estimate_row(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_),
+                               passengers_.size(), interval);
   if (!marked_[kRunEnded] || last_ == kOver) return first;
   const auto before_end = [&](Mark which) {
     float ms = 0;
@@ -214,10 +249,14 @@ Outcome Flight::measure(Nanos* interval) {
   };
   first.run_began = before_end(kRunBegan);
   first.run_ended = before_end(kRunEnded);
+  if (row_ != nullptr) {
+    *interval = (first.run_ended - first.run_began) / works;
+    first.run_ended = first.run_began + *interval;
+  } else if (works > 1) {
+    *interval = (seen_.ended - first.run_ended) / (works - 1);
+  }
   first.copy_began = std::min(first.copy_began, first.run_began);
   kernel_->time.learn(items_, first.run_ended - first.run_began);
-  const auto others = static_cast<Nanos>(passengers_.size() - 1);
-  if (others > 0) *interval = (seen_.ended - first.run_ended) / others;
   return first;
 }
 
@@ -241,6 +280,7 @@ void Flight::land() noexcept {
 void Flight::give_back() {
   stream_->works.fetch_sub(static_cast<std::uint32_t>(works_), std::memory_order_relaxed);
   passengers_.clear();
+  if (row_ != nullptr) kernel_->give_row(std::move(row_));
   kernel_ = nullptr;
   items_ = 1;
   marked_ = {};
@@ -282,10 +322,13 @@ void Device::submit(std::span<const Submission> all, int stream) {
   Watch::forget_sent();
   const InContext in(*this);
   while (!all.empty()) {
-    const std::size_t count = count_together(all, &brief_time);
+    std::size_t count = count_together(all, &brief_time);
+    if (const std::size_t length = Row::length_for(cuda, count); length != 0) count = length;
     Flight& flight = take_flight();
     flight.take_off(stream_at(stream), count);
-    for (const Submission& one : all.first(count)) flight.board(one);
+    if (!flight.board_row(all.first(count))) {
+      for (const Submission& one : all.first(count)) flight.board(one);
+    }
     send(flight, all[count - 1].work.caller_waits);
     all = all.subspan(count);
   }

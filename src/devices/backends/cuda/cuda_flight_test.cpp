@@ -49,6 +49,7 @@ class CudaFlights : public testing::Test {
     device_.reset();
     EXPECT_EQ(gpus_.allocated, 0);
     EXPECT_EQ(gpus_.pinned, 0);
+    EXPECT_EQ(gpus_.graphs, 0);
   }
   void copy(const long& value, bool inwards) {
     const Copy whole{memory_.get(), 0, const_cast<long*>(&value), sizeof value};
@@ -104,10 +105,11 @@ TEST_F(CudaFlights, BriefWorksFlyTogetherOnceTheirTimeIsKnown) {
   device_->submit(row(all, 1));
   await(all.back());
   const long before = gpus_.timed_events;
-  const auto works = row(all, 160);
+  auto works = row(all, 160);
+  for (Submission& one : works) one.work.wants_times = false;
   device_->submit(works);
   for (const Told& told : all) await(told);
-  EXPECT_EQ(gpus_.timed_events - before, 10 * 3) << "three for 16 works";
+  EXPECT_EQ(gpus_.timed_events - before, 3 * 3) << "three for 16 works, of the next three";
   for (const Told& told : all) {
     EXPECT_EQ(told.times, 1);
     EXPECT_EQ(told.outcome.failure, Failure::kNone) << told.outcome.message;
@@ -115,6 +117,52 @@ TEST_F(CudaFlights, BriefWorksFlyTogetherOnceTheirTimeIsKnown) {
     EXPECT_LE(told.outcome.run_began, told.outcome.run_ended);
   }
   EXPECT_EQ(sum(), 161);
+}
+
+TEST_F(CudaFlights, SixteenAreOneCommandOnceThatPays) {
+  std::deque<Told> all;
+  device_->submit(row(all, 1));
+  await(all.back());
+  for (const bool wants_times : {false, true}) {
+    auto works = row(all, 320);
+    for (Submission& one : works) one.work.wants_times = wants_times;
+    device_->submit(works);
+    for (const Told& told : all) await(told);
+  }
+  EXPECT_EQ(gpus_.launches, 1 + 3 * 16) << "the first few";
+  EXPECT_EQ(gpus_.row_launches, 17 + 20);
+  EXPECT_EQ(gpus_.nodes_set, 0) << "they are all the same";
+  for (const Told& told : all) {
+    EXPECT_EQ(told.times, 1);
+    EXPECT_EQ(told.outcome.failure, Failure::kNone) << told.outcome.message;
+    EXPECT_NE(told.outcome.run_began, 0);
+    EXPECT_LE(told.outcome.run_began, told.outcome.run_ended);
+  }
+  EXPECT_EQ(sum(), 641);
+  // Each of a row has its own sizes.
+  auto works = row(all, 16);
+  for (std::size_t i = 0; i < works.size(); ++i) {
+    works[i].work.local[0] = works[i].work.global[0] = 4;
+    if (i == 7) works[i].work.local[0] = 2;
+  }
+  const long before = gpus_.row_launches;
+  device_->submit(works);
+  for (const Told& told : all) await(told);
+  EXPECT_EQ(gpus_.row_launches, before + 1);
+  EXPECT_GE(gpus_.nodes_set, 16);
+  EXPECT_EQ(sum(), 641 + 16 * 4);
+}
+
+TEST_F(CudaFlights, WhereTheDriverTakesNoRowsTheyAreLaunchedOneByOne) {
+  gpus_.refuses_rows = true;
+  std::deque<Told> all;
+  device_->submit(row(all, 1));
+  await(all.back());
+  device_->submit(row(all, 320));
+  for (const Told& told : all) await(told);
+  EXPECT_EQ(gpus_.row_launches, 0);
+  EXPECT_EQ(gpus_.graphs, 0) << "what was begun is given back";
+  EXPECT_EQ(sum(), 321);
 }
 
 TEST_F(CudaFlights, AWrongOneAmongThemHarmsNoOther) {

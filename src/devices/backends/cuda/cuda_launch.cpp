@@ -56,14 +56,19 @@ Result<Shape> shape_of(const Work& work, unsigned most_threads, const std::uint6
 }
 
 void Parameters::add_value(const void* bytes, std::size_t size) {
-  auto& words = values_.emplace_back(base::round_up(size, 8) / 8);
-  if (size != 0) std::memcpy(words.data(), bytes, size);
+  const std::size_t begin = words_.size();
+  words_.resize(begin + base::round_up(size, 8) / 8);
+  if (size != 0) std::memcpy(&words_[begin], bytes, size);
   sizes_.push_back(size);
 }
 
 void** Parameters::pointers() {
   pointers_.clear();
-  for (auto& words : values_) pointers_.push_back(words.data());
+  std::uint64_t* at = words_.data();
+  for (const std::size_t size : sizes_) {
+    pointers_.push_back(at);
+    at += base::round_up(size, 8) / 8;
+  }
   return pointers_.data();
 }
 

@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "devices/backends/backend.hpp"
+#include "os/os.hpp"
 
 namespace amasia::devices::cuda {
 
@@ -34,13 +34,15 @@ class Parameters {
 
   std::span<const std::size_t> sizes() const { return sizes_; }
   std::size_t shared_bytes() const { return shared_; }
+  // All values, each from a word on, with zeroes behind it.
+  std::span<const std::uint64_t> words() const { return words_; }
   // Valid until the next add.
   void** pointers();
 
  private:
-  std::deque<std::vector<std::uint64_t>> values_;  // as words, so that every value is aligned
-  std::vector<std::size_t> sizes_;
-  std::vector<void*> pointers_;
+  os::BlockVector<std::uint64_t> words_;
+  os::BlockVector<std::size_t> sizes_;
+  os::BlockVector<void*> pointers_;
   std::size_t shared_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>
@@ -34,6 +35,18 @@ struct Event {
   std::atomic<bool> reached{true};
   int gpu = 0;
   bool has_time = false;
+};
+struct Node {
+  d::CUfunction function;
+  std::size_t items;
+  std::vector<std::uint64_t> values;
+};
+struct Graph {
+  std::vector<std::unique_ptr<Node>> nodes;
+};
+struct Runnable {
+  std::vector<const Node*> names;  // of the nodes that it was made of
+  std::vector<Node> nodes;
 };
 struct Kernel {
   const char* name;
@@ -67,6 +80,8 @@ class Gpus {
   std::atomic<std::size_t> memory_left{SIZE_MAX};
   std::atomic<long> allocated{0}, pinned{0}, contexts{0}, modules{0}, peer_copies{0};
   std::atomic<long> timed_events{0};  // recorded
+  std::atomic<long> launches{0}, row_launches{0}, graphs{0}, nodes_set{0};
+  std::atomic<bool> refuses_rows{false};
   std::atomic<long> queries[kGpus] = {};  // of events
 
  private:
@@ -265,11 +280,19 @@ struct Calls {
   static int launch(d::CUfunction which, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
                     unsigned by, unsigned bz, unsigned, d::CUstream stream, void** parameters,
                     void**) {
-    const auto& kernel = *reinterpret_cast<const Kernel*>(which);
     const std::size_t items = std::size_t{gx} * gy * gz * bx * by * bz;
-    std::vector<std::uint64_t> values(kernel.parameters);
+    ++all().launches;
+    return run({which, items, values_of(which, parameters)}, stream);
+  }
+  static std::vector<std::uint64_t> values_of(d::CUfunction which, void** parameters) {
+    std::vector<std::uint64_t> values(reinterpret_cast<const Kernel*>(which)->parameters);
     for (std::size_t n = 0; n < values.size(); ++n) std::memcpy(&values[n], parameters[n], 8);
-    return command(stream, [=, name = std::string(kernel.name), on = gpu()] {
+    return values;
+  }
+  static int run(const Node& node, d::CUstream stream) {
+    const auto& kernel = *reinterpret_cast<const Kernel*>(node.function);
+    return command(stream, [=, values = node.values, items = node.items,
+                            name = std::string(kernel.name), on = gpu()] {
       if (name == "crash") {
         all().fails[on] = true;
       } else if (name == "count") {
@@ -280,6 +303,59 @@ struct Calls {
         for (std::size_t i = 0; i < items; ++i) to[i] += from[i] + static_cast<long>(values[2]);
       }
     });
+  }
+  static int make_graph(d::CUgraph* out, unsigned) {
+    ++all().graphs;
+    return *out = reinterpret_cast<d::CUgraph>(new Graph), 0;
+  }
+  static int end_graph(d::CUgraph graph) {
+    --all().graphs;
+    return delete reinterpret_cast<Graph*>(graph), 0;
+  }
+  static Node node_of(const d::KernelNode& from) {
+    std::size_t items = 1;
+    for (int i = 0; i < 3; ++i) items *= std::size_t{from.grid[i]} * from.block[i];
+    return {from.function, items, values_of(from.function, from.parameters)};
+  }
+  static int add_node(d::CUgraphNode* out, d::CUgraph graph, const d::CUgraphNode* before,
+                      std::size_t count, const d::KernelNode* node) {
+    auto& nodes = reinterpret_cast<Graph*>(graph)->nodes;
+    const bool follows = nodes.empty() ? count == 0
+                                       : count == 1 && reinterpret_cast<Node*>(*before) ==
+                                                           nodes.back().get();
+    if (!follows || all().refuses_rows) return d::kInvalidValue;
+    nodes.push_back(std::make_unique<Node>(node_of(*node)));
+    return *out = reinterpret_cast<d::CUgraphNode>(nodes.back().get()), 0;
+  }
+  static int instantiate(d::CUgraphExec* out, d::CUgraph graph, unsigned long long) {
+    auto* const made = new Runnable;
+    for (const auto& node : reinterpret_cast<Graph*>(graph)->nodes) {
+      made->names.push_back(node.get());
+      made->nodes.push_back(*node);
+    }
+    ++all().graphs;
+    return *out = reinterpret_cast<d::CUgraphExec>(made), 0;
+  }
+  static int set_node(d::CUgraphExec of_what, d::CUgraphNode which, const d::KernelNode* node) {
+    auto& runnable = *reinterpret_cast<Runnable*>(of_what);
+    ++all().nodes_set;
+    for (std::size_t i = 0; i < runnable.names.size(); ++i) {
+      if (runnable.names[i] != reinterpret_cast<Node*>(which)) continue;
+      return runnable.nodes[i] = node_of(*node), 0;
+    }
+    return d::kInvalidValue;
+  }
+  static int launch_graph(d::CUgraphExec which, d::CUstream stream) {
+    if (gpu() != of(stream)->gpu) return kNoContext;
+    ++all().row_launches;
+    for (const Node& node : reinterpret_cast<Runnable*>(which)->nodes) {
+      if (const int error = run(node, stream); error != 0) return error;
+    }
+    return 0;
+  }
+  static int end_runnable(d::CUgraphExec which) {
+    --all().graphs;
+    return delete reinterpret_cast<Runnable*>(which), 0;
   }
   static int error_name(int error, const char** out) {
     *out = error == kLaunchFailed     ? "PLANTED_CRASH"
@@ -313,6 +389,10 @@ inline d::Driver Gpus::driver() {
   made.EventCreate = C::make_event, made.EventDestroy = C::end_event;
   made.EventRecord = C::record, made.EventQuery = C::ask, made.EventElapsedTime = C::elapsed;
   made.LaunchKernel = C::launch;
+  made.GraphCreate = C::make_graph, made.GraphDestroy = C::end_graph;
+  made.GraphAddKernelNode = C::add_node, made.GraphInstantiate = C::instantiate;
+  made.GraphSetKernelNode = C::set_node, made.GraphLaunch = C::launch_graph;
+  made.GraphExecDestroy = C::end_runnable;
   return made;
 }
 

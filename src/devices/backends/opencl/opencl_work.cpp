@@ -114,10 +114,11 @@ bool Flight::fail(Outcome&& outcome) {
 }
 
 // Where the next command's event goes: the first work's and the last one's have some, or, where no
-// times are recorded, the last command.
+// times are recorded, the last command of all.
 cl_event* Flight::place_for_event() {
   latest_ = nullptr;
-  const bool is_between = passengers_.size() > 1 && passengers_.size() < works_;
+  const bool is_between =
+      passengers_.size() < works_ && (passengers_.size() > 1 || !queue_.profiles);
   const bool is_last = commands_left_ <= 1;
   if (commands_left_ > 0) --commands_left_;
   return is_between || (!queue_.profiles && !is_last) ? nullptr : &latest_;
@@ -375,7 +376,8 @@ void Flight::note_end(cl_int status) {
 Outcome Flight::measure(Nanos* interval) {
   *interval = 0;
   if (!queue_.profiles) {
-    return estimate_times(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_));
+    return estimate_row(seen_, kernel_ == nullptr ? -1 : kernel_->time.expected(items_),
+                        passengers_.size(), interval);
   }
   Outcome first;
   first.copy_began = time_of(first_copy_, CL_PROFILING_COMMAND_START);
@@ -499,9 +501,10 @@ double brief_time(const Work& work) {
   return static_cast<const Kernel&>(*work.kernel).time.expected(items_of(work));
 }
 
-bool is_measured(const Work& work, std::size_t together) {
+// Asked once for those that fly together.
+bool is_measured(const Work& work) {
   if (work.kernel == nullptr) return work.wants_times;
-  return static_cast<Kernel&>(*work.kernel).time.is_due() || work.wants_times || together > 1;
+  return static_cast<Kernel&>(*work.kernel).time.is_due() || work.wants_times;
 }
 
 }  // namespace
@@ -512,7 +515,7 @@ void fly(Device& device, std::span<const Submission> all) {
   while (!all.empty()) {
     const std::size_t count = count_together(all, &brief_time);
     auto flight = std::make_unique<Flight>(
-        device, device.least_busy_queue(is_measured(all.front().work, count)), count);
+        device, device.least_busy_queue(is_measured(all.front().work)), count);
     for (const Submission& one : all.first(count)) flight->board(one);
     Flight::depart(std::move(flight), all[count - 1].work.caller_waits);
     all = all.subspan(count);
