@@ -264,12 +264,15 @@ bool Flight::launch(const Work& work) {
   if (launched) {
     std::size_t global[3], local[3], offset[3];
     items_ = items_of(work);
+    bool begins_elsewhere = false;
     for (int i = 0; i < 3; ++i) {
       global[i] = work.global[i];
       local[i] = work.local[i];
       offset[i] = work.offset[i];
+      begins_elsewhere |= offset[i] != 0;
     }
-    error = cl_.EnqueueNDRangeKernel(queue_.handle, kernel, work.dimensions, offset, global,
+    error = cl_.EnqueueNDRangeKernel(queue_.handle, kernel, work.dimensions,
+                                     begins_elsewhere ? offset : nullptr, global,
                                      work.local[0] == 0 ? nullptr : local, 0, nullptr,
                                      place_for_event());
     if (error == CL_SUCCESS) {
