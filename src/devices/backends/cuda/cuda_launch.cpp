@@ -7,35 +7,28 @@
 #include <cstring>
 
 #include "devices/backends/outcomes.hpp"
+#include "devices/backends/work_group.hpp"
 
 namespace amasia::devices::cuda {
 namespace {
 
 constexpr std::uint64_t kMostBlocks[3] = {(1ULL << 31) - 1, 65535, 65535};
 
-std::uint64_t largest_divisor(std::uint64_t number, std::uint64_t most) {
-  for (std::uint64_t divisor = std::min(number, most); divisor > 1; --divisor) {
-    if (number % divisor == 0) return divisor;
-  }
-  return 1;
-}
-
 }  // namespace
 
 Result<Shape> shape_of(const Work& work, unsigned most_threads, const std::uint64_t* most_in) {
   Shape shape;
   std::uint64_t threads = 1;
+  std::uint64_t chosen[3];
+  if (work.local[0] == 0) {
+    choose_group(work, {most_threads, {most_in[0], most_in[1], most_in[2]}}, chosen);
+  }
   for (unsigned d = 0; d < work.dimensions; ++d) {
     if (work.offset[d] != 0) {
       return Error{fmt::format("a global offset of {}: kernels of CUDA have none", work.offset[d])};
     }
     const std::uint64_t global = work.global[d];
-    std::uint64_t block = work.local[d];
-    if (work.local[0] == 0) {
-      // 256 threads keep a multiprocessor busy, and leave registers for each.
-      const std::uint64_t wanted = std::min<std::uint64_t>(most_threads, 256) / threads;
-      block = largest_divisor(global, std::min(std::max<std::uint64_t>(wanted, 1), most_in[d]));
-    }
+    const std::uint64_t block = work.local[0] == 0 ? chosen[d] : work.local[d];
     if (block == 0 || global == 0 || global % block != 0) {
       return Error{fmt::format("a local size of {} for {} work items in dimension {}: it must "
                                "divide them", block, global, d)};

@@ -19,8 +19,7 @@ struct Shape {
   unsigned block[3] = {1, 1, 1};
   unsigned grid[3] = {1, 1, 1};
 };
-// Where the user gave no local size: the largest block of at most `most` threads that divides the
-// work, x first. Prime sizes give small blocks: who wants speed gives a local size.
+// Where the user gave no local size choose_group() does.
 // The error names the size that is not allowed.
 Result<Shape> shape_of(const Work& work, unsigned most_threads, const std::uint64_t* most_in);
 

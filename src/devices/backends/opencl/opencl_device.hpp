@@ -27,6 +27,7 @@
 #include "devices/backends/program_cache.hpp"
 #include "devices/backends/spare_memory.hpp"
 #include "devices/backends/watch.hpp"
+#include "devices/backends/work_group.hpp"
 #include "os/os.hpp"
 
 namespace amasia::devices::opencl {
@@ -143,14 +144,21 @@ class Kernel final : public LoadedKernel {
   std::size_t arguments() const { return arguments_; }
   Outcome refuses(std::size_t count) const override;
   Outcome refuses(std::span<const ArgumentShape> shapes) const override;
+  // Sizes of a group for a work that has none. False: the driver is to choose.
+  bool choose_sizes(const Work& work, std::size_t local[3]) const;
 
   KernelTime time;
 
  private:
+  void learn_sizes(cl_kernel kernel);
+
   Device& device_;
   std::shared_ptr<Program> program_;
   std::string name_;
   std::size_t arguments_;
+  std::size_t required_[3] = {};  // sizes of a group; 0: any
+  GroupLimits limits_;
+  bool chooses_sizes_ = false;
   mutable os::Mutex mutex_;
   mutable std::vector<cl_kernel> idle_ AMASIA_GUARDED_BY(mutex_);
 };

@@ -19,10 +19,10 @@
   F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateBuffer)                  \
   F(CreateSubBuffer) F(ReleaseMemObject) F(CreateProgramWithSource) F(CreateProgramWithBinary)    \
   F(CreateProgramWithBuiltInKernels) F(BuildProgram) F(GetProgramInfo) F(GetProgramBuildInfo)     \
-  F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo) F(SetKernelArg) F(ReleaseKernel)             \
-  F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer) F(EnqueueReadBuffer) F(EnqueueCopyBuffer)         \
-  F(EnqueueMarkerWithWaitList) F(Flush) F(Finish) F(GetEventInfo) F(SetEventCallback)             \
-  F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent) F(ReleaseEvent)                        \
+  F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(SetKernelArg)    \
+  F(ReleaseKernel) F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer) F(EnqueueReadBuffer)             \
+  F(EnqueueCopyBuffer) F(EnqueueMarkerWithWaitList) F(Flush) F(Finish) F(GetEventInfo)            \
+  F(SetEventCallback) F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent) F(ReleaseEvent)    \
   F(GetExtensionFunctionAddressForPlatform)
 
 namespace amasia::devices::opencl {

@@ -171,11 +171,44 @@ std::unique_ptr<Kernel> Kernel::make(Device& device, std::shared_ptr<Program> pr
   }
   cl_uint has = 0;
   error = device.cl.GetKernelInfo(first, CL_KERNEL_NUM_ARGS, sizeof has, &has, nullptr);
+  kernel->learn_sizes(first);
   kernel->give_back(first);
   if (error == CL_SUCCESS) kernel->arguments_ = has;
   *outcome = kernel->refuses(argument_count);
   if (outcome->failure != Failure::kNone) return nullptr;
   return kernel;
+}
+
+void Kernel::learn_sizes(cl_kernel kernel) {
+  std::size_t most = 0;
+  const auto ask = [&](cl_kernel_work_group_info what, std::size_t size, void* out) {
+    return device_.cl.GetKernelWorkGroupInfo(kernel, device_.handle, what, size, out, nullptr) ==
+           CL_SUCCESS;
+  };
+  if (!ask(CL_KERNEL_COMPILE_WORK_GROUP_SIZE, sizeof required_, required_)) required_[0] = 0;
+  chooses_sizes_ = device_.watch.has_value() &&
+                   ask(CL_KERNEL_WORK_GROUP_SIZE, sizeof most, &most) && most > 0;
+  limits_.most = most;
+  std::copy_n(device_.description.max_work_sizes, 3, limits_.most_in);
+}
+
+// Those that the kernel's source demands have to be given. A GPU's driver takes 5 us to choose
+// some, which counts where the kernel takes as much; where it runs for longer the driver may know
+// better.
+bool Kernel::choose_sizes(const Work& work, std::size_t local[3]) const {
+  constexpr double kBrief = 10 * base::kMicrosecond;
+  constexpr std::uint64_t kEnough = 32;
+  if (required_[0] != 0) {
+    std::copy_n(required_, 3, local);
+    return true;
+  }
+  const double expected = chooses_sizes_ ? time.expected(items_of(work)) : -1;
+  if (expected < 0 || expected > kBrief) return false;
+  std::uint64_t group[3];
+  const std::uint64_t items = choose_group(work, limits_, group);
+  if (items < kEnough && items != items_of(work)) return false;
+  std::copy_n(group, 3, local);
+  return true;
 }
 
 Outcome Kernel::refuses(std::size_t count) const {

@@ -76,6 +76,49 @@ TEST(OpenclEnds, may_be_looked_for) {
   }
 }
 
+// On such devices brief kernels are given sizes of groups, where the program gives none; kernels
+// that have their own keep them.
+TEST(OpenclEnds, of_brief_kernels_looked_for_have_groups_chosen) {
+  if (opencl().backend == nullptr) GTEST_SKIP() << opencl().why;
+  std::string why;
+  const auto backend = make_opencl_backend(*opencl().cache, &why, opencl::Ends::kLookedFor);
+  ASSERT_NE(backend, nullptr) << why;
+  const Bench bench{*backend, 0, opencl().language};
+  const auto source = [&](const char* name) {
+    return "void " + std::string(name) + "(GLOBAL int* x) { if (get_local_id(0) == 0) "
+           "x[get_group_id(0)] = get_local_size(0); }";
+  };
+  const std::string both = "KERNEL " + source("left") +
+                           "KERNEL __attribute__((reqd_work_group_size(4, 1, 1))) " +
+                           source("fixed");
+  alignas(4096) static int sizes[1000];
+  Outcome outcome;
+  const auto memory = backend->allocate(0, sizeof sizes, sizes, &outcome);
+  const KernelArgument argument = scenario::buffer(memory.get());
+  const auto size_of = [&](LoadedKernel& kernel) {
+    const Copy copy{memory.get(), 0, sizes, sizeof sizes};
+    Work work;
+    work.kernel = &kernel;
+    work.global[0] = 1000;
+    work.arguments = {&argument, 1};
+    work.to_host = {&copy, 1};
+    scenario::expect_done(scenario::run(*backend, work));
+    return sizes[0];
+  };
+  const auto load = [&](const char* name) {
+    auto kernel = backend->load(0, bench.code("float", both), name, 1, &outcome);
+    EXPECT_NE(kernel, nullptr) << outcome.message;
+    return kernel;
+  };
+  const auto left = load("left"), fixed = load("fixed");
+  ASSERT_TRUE(left != nullptr && fixed != nullptr);
+  // Until it is seen to be brief.
+  const Nanos deadline = os::monotonic_now() + 20 * base::kSecond;
+  while (size_of(*left) != 250 && os::monotonic_now() < deadline) continue;
+  EXPECT_LT(os::monotonic_now(), deadline) << "groups of " << sizes[0];
+  for (int i = 0; i < 100; ++i) EXPECT_EQ(size_of(*fixed), 4);
+}
+
 class OpenclTest : public testing::Test {
  protected:
   void SetUp() override {

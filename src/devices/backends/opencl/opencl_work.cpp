@@ -271,9 +271,10 @@ bool Flight::launch(const Work& work) {
       offset[i] = work.offset[i];
       begins_elsewhere |= offset[i] != 0;
     }
+    const bool has_local = work.local[0] != 0 || loaded.choose_sizes(work, local);
     error = cl_.EnqueueNDRangeKernel(queue_.handle, kernel, work.dimensions,
                                      begins_elsewhere ? offset : nullptr, global,
-                                     work.local[0] == 0 ? nullptr : local, 0, nullptr,
+                                     has_local ? local : nullptr, 0, nullptr,
                                      place_for_event());
     if (error == CL_SUCCESS) {
       note_enqueued();
