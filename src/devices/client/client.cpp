@@ -95,6 +95,7 @@ Status Client::begin(Backends backends) {
   if (!link.ok()) return Error{link.error().message, code_of(link.error())};
   {
     Locked lock(*this);
+    hands_.resize(places_.size());
     adopt(std::move(link).value());
   }
   auto service = os::Thread::start(&Client::serve, this);

@@ -203,6 +203,8 @@ class Client {
   // for which the caller waits until `deadline`, it stays with it.
   bool run_quick_jobs(const Task* mine, Nanos deadline);
   void call_worker();  // for a job that is queued
+  // What a worker may run; false: nothing. `*hand`: it is one that is for many.
+  bool take_job(Job* job, bool* hand) AMASIA_REQUIRES(lock_);
   void submit_all(std::span<const Job> jobs, const Task* mine, Nanos deadline);
   bool is_for_many(const Job& job) AMASIA_REQUIRES(lock_);
   bool is_quick(const Job& job) AMASIA_REQUIRES(lock_);
@@ -302,6 +304,12 @@ class Client {
     bool runs_long = false;  // in the thread that submits, and the last one took long
   };
   std::vector<InFlight> in_flight_ AMASIA_GUARDED_BY(lock_);
+  // Workers that submit jobs which are for many to that device, and that were called for such since
+  // one of them found nothing to do.
+  struct Hands {
+    std::uint32_t busy = 0, called = 0;
+  };
+  std::vector<Hands> hands_ AMASIA_GUARDED_BY(lock_);
   DeviceSet leased_ AMASIA_GUARDED_BY(lock_) = 0;  // by the first place of each
   std::uint32_t unheard_ran_ AMASIA_GUARDED_BY(lock_) = 0;
   std::set<std::uint64_t> named_ AMASIA_GUARDED_BY(lock_);  // kernels whose names this daemon has

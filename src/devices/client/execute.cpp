@@ -13,6 +13,9 @@ namespace {
 // More jobs that run whole kernels, or that are better submitted by many, than the one thread that
 // reads the ring should have before it.
 constexpr std::size_t kJobsForOne = 4;
+// How many workers at a time submit to a device what is better submitted by many: more of them hold
+// each other up in its driver.
+constexpr std::uint32_t kHands = 2;
 // How many others one thread takes at a time.
 constexpr std::size_t kJobsAtOnce = 64;
 
@@ -55,15 +58,17 @@ void Client::work_loop() {
   while (!stopping_.load()) {
     const std::uint32_t seen = job_posts_.load(std::memory_order_seq_cst);
     Job job;
+    bool found = false, hand = false;
     {
       Locked lock(*this);
-      if (!jobs_.empty()) {
-        job = std::move(jobs_.front());
-        jobs_.pop_front();
-      }
+      found = take_job(&job, &hand);
     }
-    if (job.task != nullptr || job.evict != nullptr) {
+    if (found) {
+      const OwnDevice device = job.device;
       run(job);
+      if (!hand) continue;
+      Locked lock(*this);
+      --hands_[device].busy;
       continue;
     }
     if (stopping_.load()) return;
@@ -73,12 +78,38 @@ void Client::work_loop() {
   }
 }
 
+// Invariant: where somebody counts as called, a worker will look for jobs after that; one that
+// finds none says so here, under the lock.
+bool Client::take_job(Job* job, bool* hand) {
+  for (auto at = jobs_.begin(); at != jobs_.end(); ++at) {
+    Hands& hands = hands_[at->device];
+    // To load a kernel takes long, and holds up nobody.
+    *hand = is_for_many(*at) && programs_.is_known(at->device, at->task->kernel);
+    if (*hand && hands.busy >= kHands) continue;  // these look for more when they are done
+    if (*hand) {
+      ++hands.busy;
+      if (hands.called != 0) --hands.called;
+    }
+    *job = std::move(*at);
+    jobs_.erase(at);
+    return true;
+  }
+  for (Hands& hands : hands_) hands.called = 0;
+  return false;
+}
+
 void Client::enqueue(Job job, bool stays) {
   const DevicePlace& place = places_[job.device];
+  Hands& hands = hands_[job.device];
   const bool quick = stays && is_quick(job);
-  const bool takes_long = place.backend->runs_in_caller(place.local) || is_for_many(job);
+  const bool is_many = is_for_many(job);
+  const bool takes_long = place.backend->runs_in_caller(place.local) || is_many;
   jobs_.push_back(std::move(job));
   if (quick && (!takes_long || jobs_.size() <= kJobsForOne)) return;
+  if (is_many && quick) {
+    if (hands.busy + hands.called >= kHands) return;
+    ++hands.called;
+  }
   call_worker();
 }
 

@@ -20,6 +20,14 @@ class Meeting final : public TestBackend {
     return std::make_unique<DeviceBuffer>();
   }
   void submit(const Work& work, Completion& completion) override {
+    if (lasts != 0) {
+      const int now = inside.fetch_add(1) + 1;
+      int most_before = most.load();
+      while (most_before < now && !most.compare_exchange_weak(most_before, now)) {
+      }
+      std::this_thread::sleep_for(std::chrono::nanoseconds(lasts));
+      inside.fetch_sub(1);
+    }
     if (!work.to_device.empty() && waits) {
       inside.fetch_add(1);
       const Nanos deadline = os::monotonic_now() + kTestPatience;
@@ -31,7 +39,8 @@ class Meeting final : public TestBackend {
   }
 
   bool waits = false;
-  std::atomic<int> inside{0};
+  Nanos lasts = 0;  // so long takes each
+  std::atomic<int> inside{0}, most{0};
   std::atomic<bool> met{false};
 };
 
@@ -41,7 +50,7 @@ class ManyHands : public PlayedDaemon {
     PlayedDaemon::SetUp();
     auto backend = std::make_unique<Meeting>();
     backend_ = backend.get();
-    start_client(std::move(backend));
+    start_client(std::move(backend), 1, 8);
     ProgramCode code;
     code.kind = ProgramKind::kHostFunction;
     const Fault wrong = client_->programs().add(code, "kernel");
@@ -86,6 +95,24 @@ TEST_F(ManyHands, CopiesToADeviceThatLikesItComeFromSeveralThreads) {
     EXPECT_TRUE(client_->wait(*task, os::monotonic_now() + 2 * kTestPatience));
   }
   EXPECT_TRUE(backend_->met.load());
+}
+
+// The thread that waits, and two workers of eight: more of them hold each other up in the driver.
+TEST_F(ManyHands, NotFromMoreThanAFew) {
+  const auto first = submit();
+  publish();
+  ASSERT_TRUE(client_->wait(*first, os::monotonic_now() + kTestPatience));
+  backend_->lasts = base::kMillisecond;
+  for (int round = 0; round < 5; ++round) {
+    std::vector<std::shared_ptr<Task>> all;
+    for (int i = 0; i < 40; ++i) all.push_back(submit());
+    publish();
+    for (const auto& task : all) {
+      EXPECT_TRUE(client_->wait(*task, os::monotonic_now() + kTestPatience));
+    }
+  }
+  EXPECT_GE(backend_->most.load(), 2);
+  EXPECT_LE(backend_->most.load(), 4) << "with the service thread";
 }
 
 }  // namespace

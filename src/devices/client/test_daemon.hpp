@@ -96,7 +96,8 @@ class PlayedDaemon : public testing::Test {
     thread.join();
     std::filesystem::remove(path);
   }
-  void start_client(std::unique_ptr<Backend> backend, std::uint32_t run_most = 1) {
+  void start_client(std::unique_ptr<Backend> backend, std::uint32_t run_most = 1,
+                    unsigned workers = 1) {
     const std::size_t devices = backend->devices().size();
     WelcomePacket packet;
     packet.run_most = run_most;
@@ -107,6 +108,7 @@ class PlayedDaemon : public testing::Test {
     listen(body, [&] {
       ClientSettings settings;
       settings.link = link_settings();
+      settings.workers = workers;
       Backends backends;
       backends.all.push_back(std::move(backend));
       auto client = Client::start(settings, std::move(backends));
