@@ -194,7 +194,7 @@ class Client {
   void attend();
   void leave();
 
-  // Running (execute.cpp).
+  // Running: which thread (jobs.cpp), and what (execute.cpp).
   static void work(void* client);
   void work_loop();
   // `stays`: the caller runs quick jobs itself, as soon as it has let go of the lock.
