@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocks of numbers from files to devices and back to files, as a net of futures between the
 // modules storage and devices, which do not know of each other: read, copy, kernel, copy, replace.
-// Prints what is wrong and ends with 1.
+// The kernel is a function, or OpenCL C or CUDA C++ where AMASIA_DEVICES_BACKENDS is opencl or
+// cuda. Prints what is wrong and ends with 1; with 77 where there is no such device.
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -27,6 +29,30 @@ int square(const mcl_host_range* range, void* const* args, std::uint64_t) {
   auto* const v = static_cast<long*>(args[0]);
   for (auto i = range->begin[0]; i < range->end[0]; ++i) v[i] *= v[i];
   return 0;
+}
+
+constexpr const char* kOpencl = R"(__kernel void square(__global long* v) {
+  v[get_global_id(0)] *= v[get_global_id(0)];
+})";
+constexpr const char* kCuda = R"(extern "C" __global__ void square(long long* v) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  v[i] *= v[i];
+})";
+
+// Whether there is a device for it.
+bool add_square(device_tasks::library& kernels, const std::string& folder) {
+  const char* const named = std::getenv("AMASIA_DEVICES_BACKENDS");
+  const std::string backend = named != nullptr ? named : "host";
+  if (backend == "host") {
+    kernels.add_host_kernel("square", square);
+    return true;
+  }
+  if (devices::all_devices().empty()) return false;
+  const bool cuda = backend == "cuda";
+  const std::string path = folder + (cuda ? "/square.cu" : "/square.cl");
+  std::ofstream(path) << (cuda ? kCuda : kOpencl);
+  kernels.load(path, cuda ? MCL_PRG_CUDA : MCL_PRG_SRC).get();
+  return true;
 }
 
 long number(std::size_t block, std::size_t n) { return static_cast<long>(block * kNumbers + n); }
@@ -61,7 +87,7 @@ int work(const std::string& folder) {
   storage::library files(workers);
   device_tasks::library kernels(workers);
   return workers.run([&] {
-    kernels.add_host_kernel("square", square);
+    if (!add_square(kernels, folder)) return -1;
     const auto file = [&](std::size_t block) { return folder + "/" + std::to_string(block); };
     std::vector<Block> blocks;
     for (std::size_t n = 0; n < kBlocks; ++n) blocks.emplace_back(kernels.devices());
@@ -91,10 +117,10 @@ int main() {
   int wrong = 1;
   try {
     wrong = work(folder);
-    if (wrong != 0) std::printf("%d numbers are wrong\n", wrong);
+    if (wrong > 0) std::printf("%d numbers are wrong\n", wrong);
   } catch (const std::exception& failure) {
     std::printf("%s\n", failure.what());
   }
   std::filesystem::remove_all(folder);
-  return wrong == 0 ? 0 : 1;
+  return wrong < 0 ? 77 : wrong == 0 ? 0 : 1;
 }
