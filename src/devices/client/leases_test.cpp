@@ -2,6 +2,7 @@
 // Brief tasks on a device that the daemon has leased: they run at once, and are told of afterwards.
 #include <gtest/gtest.h>
 
+#include "devices/client/observe.hpp"
 #include "devices/client/test_held.hpp"
 #include "devices/client/test_server.hpp"
 
@@ -175,6 +176,23 @@ void run_in_turn(Client& client, int tasks) {
     ASSERT_FALSE(client.submit(task, {}));
     ASSERT_TRUE(client.wait(*task, os::monotonic_now() + kTestPatience));
   }
+}
+
+TEST(ClientLeases, WhoAsksIsToldOfThem) {
+  constexpr int kTasks = 250;  // for fewer than that the daemon is not woken
+  ServedClient served;
+  served.begin(std::make_unique<Gpu>(), "");
+  if (testing::Test::HasFatalFailure()) return;
+  auto observer = Observer::open(served.socket());
+  ASSERT_TRUE(observer.ok()) << observer.error().message;
+  run_in_turn(served.client(), 1);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // until it sleeps
+  run_in_turn(served.client(), kTasks);
+  const auto state = observer.value()->snapshot();
+  ASSERT_TRUE(state.ok()) << state.error().message;
+  EXPECT_NE(state.value().find(R"("finished":251)"), std::string::npos) << state.value();
+  observer.value().reset();
+  served.end();
 }
 
 // Many may lie in the ring of a daemon that is asleep when the client goes.

@@ -37,7 +37,7 @@ class ServedClient {
     folder_ = testing::TempDir() + "amasia-served-XXXXXX";
     ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
     ServerSettings server_settings;
-    server_settings.own_path = folder_ + "/devices.sock";
+    server_settings.own_path = socket();
     auto listening = os::listen_at_path(server_settings.own_path, 0600);
     ASSERT_TRUE(listening.ok()) << listening.error().message;
     auto policy = std::move(make_policy("", policy_settings)).value();
@@ -54,6 +54,7 @@ class ServedClient {
     client_ = std::move(client).value();
   }
   Client& client() { return *client_; }
+  std::string socket() const { return folder_ + "/devices.sock"; }
   // The client first, then the daemon, and what that has heard of until then.
   const HeardTasks& end() {
     client_.reset();

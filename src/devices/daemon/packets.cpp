@@ -282,6 +282,7 @@ void Server::answer(const std::vector<SharedTasks::Answer>& answers) {
 }
 
 void Server::handle_query(Connection& connection, std::uint32_t request) {
+  for (auto& [tag, one] : connections_) read_rest(*one);  // what nobody was woken for counts
   const std::string text = snapshot_of(state_, os::monotonic_now(), ::getpid());
   for (std::size_t at = 0; at < text.size();) {
     AnswerPacket packet;

@@ -130,8 +130,8 @@ bool Server::read_ring(Connection& connection, Nanos now) {
   return true;
 }
 
-// What a client that has gone has told of, and nobody was woken for. Another process may still
-// write to its ring: no more than a ring of it.
+// What lies in a client's ring, and nobody was woken for; it may go on writing: no more than a ring
+// of it.
 void Server::read_rest(Connection& connection) {
   const Nanos now = os::monotonic_now();
   for (std::uint32_t read = 0; read < kRingSlots && read_ring(connection, now); read += kBatch) {
