@@ -39,8 +39,10 @@ Watch::~Watch() {
 void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
   Watch::forget_sent();
   awaited = {this, &line, 0};
-  if (caller_waits == CallerWaits::kPerhaps) {
-    awaited.perhaps_at = os::monotonic_now();
+  // Whoever does not, but asks now and then, or waits for all, has the thread look at once.
+  const bool will_wait = caller_waits == CallerWaits::kPerhaps && is_used_to_wait;
+  if (caller_waits == CallerWaits::kPerhaps) awaited.perhaps_at = os::monotonic_now();
+  if (will_wait) {
     line.left_until.store(awaited.perhaps_at + kLeftToCaller, std::memory_order_relaxed);
     perhaps_sent_.store(awaited.perhaps_at, std::memory_order_relaxed);
   }
@@ -49,7 +51,7 @@ void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
     line.watched.push_back(&watched);
   }
   if (caller_waits == CallerWaits::kAtOnce) return;
-  if (caller_waits == CallerWaits::kPerhaps && is_used_to_wait) {
+  if (will_wait) {
     std::atomic_thread_fence(std::memory_order_seq_cst);  // partner: look_until_end()
     if (timed_.load(std::memory_order_seq_cst)) return;
   }

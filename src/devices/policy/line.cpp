@@ -110,7 +110,7 @@ void Line::pass_turns(const Sight& sight) {
       if (!wants(id, device, sight.ledger)) continue;
       if (!next || std::pair(group.time, id) < std::pair(groups_[*next].time, *next)) next = id;
     }
-    if (next) {
+    if (next && length_of(device, sight) > 0) {
       at->second = {*next, false, sight.now, sight.now + length_of(device, sight), 0};
       ++at;
     } else {
