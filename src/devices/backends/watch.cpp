@@ -51,10 +51,9 @@ void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
     line.watched.push_back(&watched);
   }
   if (caller_waits == CallerWaits::kAtOnce) return;
-  if (will_wait) {
-    std::atomic_thread_fence(std::memory_order_seq_cst);  // partner: look_until_end()
-    if (timed_.load(std::memory_order_seq_cst)) return;
-  }
+  // Partner: look_until_end(). Where it looked at the line before this work came, the line's mutex
+  // makes what it said before that seen here.
+  if (will_wait && timed_.load(std::memory_order_acquire)) return;
   call_thread();
 }
 
@@ -187,11 +186,11 @@ void Watch::look_until_end() {
     }
     if (!waits) {
       was_timed = now - perhaps_sent_.load(std::memory_order_relaxed) < kUncalledFor;
-      timed_.store(was_timed, std::memory_order_seq_cst);
+      timed_.store(was_timed, std::memory_order_release);
       if (was_timed) {
         pause = kUncalled;
       } else if (!seen.left) {
-        // Partner: send(), which did not call as long as that was said.
+        // Partner: send(), which may have relied on what was said before.
         if (look_at_all(now, &waits).left) {
           changed = now;
           continue;
