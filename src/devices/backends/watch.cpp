@@ -55,6 +55,8 @@ void Watch::send(Line& line, Watched& watched, CallerWaits caller_waits) {
   // makes what it said before that seen here.
   if (will_wait && timed_.load(std::memory_order_acquire)) return;
   call_thread();
+  // To wake a thread takes as long as a task, which says nothing of who waits afterwards.
+  if (awaited.perhaps_at != 0) awaited.perhaps_at = os::monotonic_now();
 }
 
 void Watch::call_thread() {
