@@ -14,6 +14,10 @@
 namespace amasia::devices {
 namespace {
 
+// Beside a kernel that takes longer the way is nothing, and the daemon shows what runs just now.
+// Much more than a brief one takes: on a GPU that was idle the time that its driver tells has its
+// waking up in it.
+constexpr Nanos kLongestLeased = 256 * base::kMicrosecond;
 // Bytes that such a task may take back to the host.
 constexpr Bytes kMostBack = 64 * base::kKiB;
 // The daemon sleeps while they run. Its ring has room for so many that it has not read.
@@ -38,9 +42,9 @@ bool Client::may_begin(const Task& task) {
   const DevicePlace& place = places_[device];
   if (place.backend->runs_in_caller(place.local)) return false;
   const auto known = brief_times_.find(task.identity);
-  if (known == brief_times_.end() || run_length_max(known->second.expected(task.items()), 2) == 1) {
-    return false;
-  }
+  if (known == brief_times_.end()) return false;
+  const Nanos expected = known->second.expected(task.items());
+  if (expected <= 0 || expected > kLongestLeased) return false;
   Bytes back = 0;
   for (const Argument& argument : task.arguments) {
     if (!argument.is_buffer()) continue;

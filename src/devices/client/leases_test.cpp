@@ -92,6 +92,23 @@ TEST_F(Leases, NotWhereThereIsAChoiceOfDevices) {
   EXPECT_NE(next_put(), 0U);
 }
 
+// It takes twice as long each time. Up to 256 us it is not worth asking.
+TEST_F(Leases, NotOfAKernelThatIsLong) {
+  begin_leased();
+  Nanos took = 300;
+  for (; took <= 256 * base::kMicrosecond; took *= 2) {
+    const auto task = submit();
+    ASSERT_TRUE(backend_->has(1)) << "after one of " << took << " ns";
+    ASSERT_TRUE(backend_->end(false, 2 * took));
+    ASSERT_TRUE(client_->wait(*task, os::monotonic_now() + kTestPatience));
+  }
+  submit();
+  const std::uint64_t number = next_put();
+  EXPECT_NE(number, 0U) << "after one of " << took << " ns";
+  grant(number, 0);
+  EXPECT_TRUE(ends_one());
+}
+
 TEST_F(Leases, NotOfAKernelThatMayBeLong) {
   begin_leased();
   ProgramCode code;

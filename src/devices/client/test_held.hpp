@@ -15,7 +15,8 @@
 
 namespace amasia::devices {
 
-// Devices whose kernels end when the test says so, after a time that is called brief.
+// Devices whose kernels end when the test says so, after a time that is brief where it says nothing
+// else.
 class Held final : public TestBackend {
  public:
   using TestBackend::TestBackend;
@@ -31,7 +32,7 @@ class Held final : public TestBackend {
     return held_.size() == tasks;
   }
   // The test's thread: the one that was submitted last, or first. False: there is none.
-  bool end(bool last) {
+  bool end(bool last, Nanos took = 300) {
     Completion* ended = nullptr;
     {
       os::MutexLock lock(lock_);
@@ -41,7 +42,7 @@ class Held final : public TestBackend {
     }
     Outcome outcome;
     outcome.run_began = os::monotonic_now();
-    outcome.run_ended = outcome.run_began + 300;
+    outcome.run_ended = outcome.run_began + took;
     ended->finished(std::move(outcome));
     return true;
   }
