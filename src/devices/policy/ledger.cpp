@@ -80,6 +80,8 @@ void Ledger::update_open(DeviceId id) {
   const bool elements = device.in_flight < kOverlap || device.elements < device.terms.elements;
   const bool open = (device.in_flight < device.terms.depth && elements) || takes_brief(id);
   open_ = open ? open_ | set_of(id) : open_ & ~set_of(id);
+  const bool hosts = device.terms.ahead > 0 && device.over < kGuestsMost;
+  hosts_ = hosts ? hosts_ | set_of(id) : hosts_ & ~set_of(id);
 }
 
 DeviceSet Ledger::possible(const TaskDescription& task) const {
@@ -118,8 +120,12 @@ bool Ledger::takes_brief(DeviceId id) const {
          device.in_flight < kAheadMost && device.ahead < device.terms.ahead;
 }
 
-bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) const {
-  if (!contains(open_, id)) return false;
+bool Ledger::has_none(ClientId id) const {
+  const ClientUse* client = this->client(id);
+  return client == nullptr || client->in_flight == 0;
+}
+
+bool Ledger::has_room(const TaskDescription& task, DeviceId id, Nanos expected) const {
   const DeviceUse& device = devices_[id.value];
   const bool in_depth = device.in_flight < device.terms.depth;
   const bool has_elements =
@@ -127,7 +133,17 @@ bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) cons
       device.elements + elements_of(task, device.terms) <= device.terms.elements;
   const bool ahead = takes_brief(id) && is_brief(expected, device.terms) &&
                      device.ahead + expected <= device.terms.ahead;
-  if (!(in_depth && has_elements) && !ahead) return false;
+  return (in_depth && has_elements) || ahead;
+}
+
+bool Ledger::takes_guest(const TaskDescription& task, DeviceId id, Nanos expected) const {
+  return contains(hosts_, id) && is_brief(expected, devices_[id.value].terms) &&
+         has_none(task.key.client);
+}
+
+bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) const {
+  if (!has_room(task, id, expected) && !takes_guest(task, id, expected)) return false;
+  const DeviceUse& device = devices_[id.value];
   const Bytes more = unpinned_of(task, device);
   if (more > device.terms.memory - device.pinned) return false;
   const ClientUse* client = this->client(task.key.client);
@@ -242,6 +258,7 @@ void Ledger::start(const TaskDescription& task, DeviceId id, Nanos expected) {
   ++step_;
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);
+  if (!has_room(task, id, expected)) ++device.over;
   occupy(task, id, expected);
   device.used += task.temporary;
   device.pinned += task.temporary;

@@ -10,6 +10,8 @@
 // Tasks that are set aside, since their program was stopped, are in flight for the first two only.
 // A task fits when `pinned` with all it uses would be at most the memory: what is not pinned can
 // go.
+// A *guest* is a brief task of a client that has nothing in flight. It need not wait for those of
+// others: the system shares a CPU's cores, and a GPU goes from one program to the next by itself.
 #pragma once
 
 #include <algorithm>
@@ -51,7 +53,8 @@ struct DeviceUse {
   std::uint32_t brief = 0;
   Nanos ahead = 0;
   std::uint32_t aside = 0;
-  std::uint32_t over = 0;  // so many may be in flight beyond the bounds: they came back from aside
+  // So many may be in flight beyond the bounds: they came back from aside, or came as guests.
+  std::uint32_t over = 0;
   Bytes used = 0, pinned = 0;
   double evicted_credit = 0;  // for the eviction policy: the credit of what went last
   Copies copies;
@@ -83,13 +86,15 @@ class Ledger {
   const DeviceUse& device(DeviceId id) const { return devices_[id.value]; }
   const ClientUse* client(ClientId id) const;  // nullptr: not known
 
-  // Devices with room for one more task of one element, or a brief one, whatever its memory.
+  // Devices with room for one more task of one element, or a brief one, whatever its memory; for
+  // whom has nothing in flight, also those that take a guest.
   DeviceSet open() const { return open_; }
+  DeviceSet open_to(ClientId client) const { return has_none(client) ? open_ | hosts_ : open_; }
   // On which devices the task could ever run: alone on the device, within its client's quota. The
   // other questions are asked of these devices only.
   DeviceSet possible(const TaskDescription& task) const;
   // Whether it can start now. Evictions may have to make room. `expected`: what its kernel takes
-  // there, 0: not known; it matters only where takes_brief().
+  // there, 0: not known; it matters where takes_brief(), and for a guest.
   bool fits(const TaskDescription& task, DeviceId device, Nanos expected = 0) const;
   // All that is in flight there is brief, and is not too much yet.
   bool takes_brief(DeviceId device) const;
@@ -133,6 +138,9 @@ class Ledger {
   void vacate(const TaskDescription& task, DeviceId device, Nanos expected);
   ClientUse& client_use(ClientId id);
   void update_open(DeviceId device);
+  bool has_none(ClientId client) const;
+  bool has_room(const TaskDescription& task, DeviceId device, Nanos expected) const;
+  bool takes_guest(const TaskDescription& task, DeviceId device, Nanos expected) const;
   Copy& book(BufferKey buffer, DeviceId device, Bytes size);
   void erase(std::size_t device, Copies::iterator copy);
   Bytes unpinned_of(const TaskDescription& task, const DeviceUse& device) const;
@@ -140,7 +148,7 @@ class Ledger {
 
   std::vector<DeviceUse> devices_;
   std::unordered_map<ClientId, ClientUse> clients_;
-  DeviceSet open_ = 0, all_ = 0;
+  DeviceSet open_ = 0, hosts_ = 0, all_ = 0;
   std::uint64_t step_ = 0;
 };
 

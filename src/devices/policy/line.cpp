@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <tuple>
 
 namespace amasia::devices::policy {
 
@@ -35,7 +36,11 @@ void Line::remove_client(ClientId client) {
 void Line::put(const TaskDescription& task, DeviceSet possible) {
   const ClientId id = group_of(task.key.client);
   Group& group = groups_[id];
-  if (group.waiting == 0) group.time = std::max(group.time, time_);
+  if (group.waiting == 0) {
+    group.time = std::max(group.time, time_);
+    group.is_urgent = group.time <= time_;
+    if (group.is_urgent) shorten_turns(possible);
+  }
   const Rank rank{order_.key(task, settings_.ageing), sequence_++};
   group.lanes[possible].emplace(rank, Waiting{task});
   ++group.waiting;
@@ -91,6 +96,29 @@ bool Line::wants(ClientId id, DeviceId device, const Ledger& ledger) const {
                      [&](const auto& lane) { return contains(lane.first, device); });
 }
 
+Line::Turn Line::turn_of(ClientId id, bool begun, Nanos length, Nanos now) {
+  return {id, begun, now, now + length, now + length / 4, 0};
+}
+
+// One that has not begun is that of who was next already.
+void Line::shorten_turns(DeviceSet wanted) {
+  for (auto& [device, turn] : turns_) {
+    if (!turn.begun || !contains(wanted, device)) continue;
+    turn.until = std::min(turn.until, turn.until_at_least);
+  }
+}
+
+std::optional<ClientId> Line::next_for(DeviceId device, const Ledger& ledger) const {
+  std::optional<std::tuple<bool, double, ClientId>> next;
+  for (const auto& [id, group] : groups_) {
+    if (!wants(id, device, ledger)) continue;
+    const std::tuple here(!group.is_urgent, group.time, id);
+    if (!next || here < *next) next = here;
+  }
+  if (!next) return std::nullopt;
+  return std::get<ClientId>(*next);
+}
+
 // Where a turn is over the device is kept for who is next, whether it fits there now or not: what
 // is not brief never would beside another's brief ones.
 void Line::pass_turns(const Sight& sight) {
@@ -105,13 +133,9 @@ void Line::pass_turns(const Sight& sight) {
       const auto kept = static_cast<double>(std::min(sight.now, turn.until) - turn.since);
       holder->second.time += std::max(0.0, kept - turn.charged) / holder->second.weight;
     }
-    std::optional<ClientId> next;
-    for (const auto& [id, group] : groups_) {
-      if (!wants(id, device, sight.ledger)) continue;
-      if (!next || std::pair(group.time, id) < std::pair(groups_[*next].time, *next)) next = id;
-    }
+    const std::optional<ClientId> next = next_for(device, sight.ledger);
     if (next && length_of(device, sight) > 0) {
-      at->second = {*next, false, sight.now, sight.now + length_of(device, sight), 0};
+      at->second = turn_of(*next, false, length_of(device, sight), sight.now);
       ++at;
     } else {
       at = turns_.erase(at);
@@ -128,7 +152,7 @@ void Line::take_turn(ClientId id, const TaskDescription& task, DeviceId device,
   if (found != turns_.end() && (found->second.holder != id || found->second.begun)) return;
   const Nanos keeps = sight.estimates.keeps(task, device).value_or(0);
   if (keeps > 0 && keeps <= length / 4) {
-    turns_[device] = {id, true, sight.now, sight.now + length, 0};
+    turns_[device] = turn_of(id, true, length, sight.now);
   } else if (found != turns_.end()) {
     turns_.erase(found);
   }
@@ -161,7 +185,9 @@ bool Line::scan_group(ClientId id, Group& group, Round& round) {
   };
   std::vector<Cursor> cursors;
   for (auto& [possible, lane] : group.lanes) {
-    const DeviceSet open = possible & round.sight.ledger.open();
+    const Ledger& ledger = round.sight.ledger;
+    const bool is_client = fairness_.charge != nullptr;
+    const DeviceSet open = possible & (is_client ? ledger.open_to(id) : ledger.open());
     if ((open & round.kept) != 0) {
       round.ask_at = round.ask_at < 0 ? until : std::min(round.ask_at, until);
     }
@@ -186,7 +212,8 @@ bool Line::consider(ClientId id, Waiting& waiting, DeviceSet possible, Round& ro
   DeviceSet fitting = 0;
   // A device that is reserved for a task is kept by nobody else.
   const DeviceSet kept = waiting.reserved ? DeviceSet{0} : round.kept;
-  for (DeviceSet rest = usable & ledger.open() & ~kept; rest != 0; rest &= rest - 1) {
+  const DeviceSet open = ledger.open_to(waiting.task.key.client) & ~kept;
+  for (DeviceSet rest = usable & open; rest != 0; rest &= rest - 1) {
     const DeviceId device(static_cast<std::uint16_t>(std::countr_zero(rest)));
     if (round.sight.fits(waiting.task, device)) fitting |= set_of(device);
   }
@@ -245,6 +272,7 @@ void Line::started(const TaskDescription& task, DeviceId device) {
   AMASIA_CHECK(chosen_ && chosen_->first == task.key, "what starts is what was chosen");
   Group& group = groups_[group_of(task.key.client)];
   group.time += chosen_->second.amount / group.weight;
+  group.is_urgent = false;
   add_to_turn(group_of(task.key.client), device, chosen_->second.amount);
   charged_[task.key] = chosen_->second;
   chosen_.reset();

@@ -5,7 +5,8 @@
 //
 // Where a device is kept by one client for a while (DeviceTerms::turn), that is by the clock: how
 // long kernels take says little where those of others run between them. The client is charged for
-// all of its turn, since the device was nobody else's.
+// all of its turn, since the device was nobody else's. One that had nothing queued, and has had no
+// more than its part, is next, and need only wait for the first quarter of a turn.
 //
 // A lane none of whose devices has room is passed over as a whole, so that a long queue for a full
 // GPU costs nothing while the CPU takes tasks. One call looks at no more than kScanMax tasks.
@@ -62,6 +63,7 @@ class Line final : public Chooser {
   struct Group {
     double weight = 1;
     double time = 0;  // virtual
+    bool is_urgent = false;  // nothing of it was queued; until a task of it starts
     std::map<DeviceSet, Lane> lanes;
     std::size_t waiting = 0;
   };
@@ -76,6 +78,7 @@ class Line final : public Chooser {
     ClientId holder;
     bool begun = false;  // a task of it has been given the device
     Nanos since = 0, until = 0;
+    Nanos until_at_least = 0;  // where one that is urgent wants it
     double charged = 0;  // to the holder since then
   };
 
@@ -85,6 +88,9 @@ class Line final : public Chooser {
   double charge(const TaskDescription& task, double ran, const DeviceTerms& terms) const;
   bool scan_group(ClientId id, Group& group, Round& round);
   bool wants(ClientId id, DeviceId device, const Ledger& ledger) const;
+  static Turn turn_of(ClientId id, bool begun, Nanos length, Nanos now);
+  void shorten_turns(DeviceSet wanted);
+  std::optional<ClientId> next_for(DeviceId device, const Ledger& ledger) const;
   void pass_turns(const Sight& sight);
   void take_turn(ClientId id, const TaskDescription& task, DeviceId device, const Sight& sight);
   DeviceSet kept_from(ClientId id, Nanos* until) const;

@@ -198,7 +198,9 @@ Decision Scheduler::next(Nanos now) {
     ready_.pop_front();
     return {grant(flight), {}};
   }
-  if (queued_.empty() || ledger_.open() == 0) return {};
+  // Guests come where there is more than one client; plug-ins know of none.
+  const bool no_guests = weights_.size() <= 1 || parts_.reserve != nullptr;
+  if (queued_.empty() || (ledger_.open() == 0 && no_guests)) return {};
   // A plug-in need not have an answer where all that is queued is kept from it.
   const auto is_offered = [&](const auto& one) { return !suspended_.contains(one.first.client); };
   if (!suspended_.empty() && std::none_of(queued_.begin(), queued_.end(), is_offered)) return {};

@@ -393,7 +393,7 @@ class RunsAhead : public ::testing::Test {
     device.queue_depth = 4;
     device.compute_units = 2;
     policy_->add_device(DeviceId(0), device);
-    policy_->add_client(ClientId(1), 1);
+    for (const std::uint32_t client : {1, 2, 3}) policy_->add_client(ClientId(client), 1);
   }
   // Ends all that runs, after `run_time`; says how many tasks were granted in its place.
   std::size_t turn(Nanos run_time) {
@@ -409,10 +409,10 @@ class RunsAhead : public ::testing::Test {
     }
     return granted_.size();
   }
-  void put(std::uint64_t kernel, int count) {
+  void put(std::uint64_t kernel, int count, std::uint32_t client = 1) {
     for (int i = 0; i < count; ++i) {
       TaskDescription task;
-      task.key = {ClientId(1), ++number_};
+      task.key = {ClientId(client), ++number_};
       task.allowed = 1;
       task.kernel = kernel;
       task.work_items = 2;
@@ -489,6 +489,51 @@ TEST_F(RunsAhead, NotWithLongOnesThatEndTogether) {
       policy_->finish({key, DeviceId(0), true, 400'000, 0, 400'000, ended});
     }
     EXPECT_EQ(grant(), 2U);
+  }
+}
+
+// A client that waits for each of its brief tasks does not wait for those of others, too.
+TEST_F(RunsAhead, ABriefTaskOfAClientThatHasNoneIsAGuest) {
+  for (const bool among_long_ones : {false, true}) {
+    begin(made("", "", true), DeviceClass::kCpu);
+    const auto put_guest = [&](std::uint64_t kernel) {
+      put(kernel, 1, 2);
+      return grant();
+    };
+    put(1, 1, 2);
+    ASSERT_EQ(grant(), 1U);
+    turn(20'000);
+    put(among_long_ones ? 2 : 3, 300);
+    grant();
+    const Nanos takes = among_long_ones ? 200'000 : 1'000;
+    const std::size_t all = turn(takes);
+    EXPECT_EQ(all, among_long_ones ? 2U : std::size_t{kAheadMost});
+    EXPECT_EQ(put_guest(4), all) << "it may be long, as it was not measured";
+    policy_->cancel({ClientId(2), number_});
+    EXPECT_EQ(put_guest(1), all + 1);
+    EXPECT_EQ(put_guest(1), all + 1) << "one at a time";
+  }
+}
+
+TEST_F(RunsAhead, WhoHadNothingQueuedWaitsForAQuarterOfATurn) {
+  for (const bool has_had_much : {false, true}) {
+    begin(std::move(make_policy("", "")).value(), DeviceClass::kGpu);
+    for (const std::uint32_t client : {1, 2, 3}) {
+      put(client, 1, client);
+      ASSERT_EQ(grant(), 1U);
+      turn(client == 2 && has_had_much ? 50'000'000 : 20'000);
+    }
+    put(1, 500, 1);
+    ASSERT_EQ(grant(), std::size_t{kAheadMost});
+    const Nanos began = now_;
+    put(3, 500, 3);
+    put(2, 1, 2);
+    EXPECT_EQ(grant(), std::size_t{kAheadMost}) << "it is not its turn";
+    now_ = policy_->ask_again_at();
+    EXPECT_NEAR(static_cast<double>(now_ - began), kTurnOnGpu / 4, 100);
+    grant();
+    ASSERT_GT(granted_.size(), std::size_t{kAheadMost});
+    EXPECT_EQ(granted_[kAheadMost].client, ClientId(has_had_much ? 3 : 2));
   }
 }
 

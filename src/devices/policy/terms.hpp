@@ -77,6 +77,8 @@ inline constexpr std::uint32_t kRunMost = 64;
 
 // Tasks that a device may have in flight where they are brief.
 inline constexpr std::uint32_t kAheadMost = 64;
+// And guests beside them (ledger.hpp).
+inline constexpr std::uint32_t kGuestsMost = 16;
 // `expected`: what the kernel takes on that device, 0 where that is not known.
 inline bool is_brief(Nanos expected, const DeviceTerms& device) {
   return expected > 0 && expected <= device.ahead / 4;

@@ -224,7 +224,7 @@ class VirtualNode {
     State& state = state_[d];
     const Bytes copied = bring(i, state, d);
     const std::uint32_t depth = std::max(1U, devices_[d].description.queue_depth);
-    if (++state.in_flight > (runs_ahead ? std::max(depth, kAheadMost) : depth)) {
+    if (++state.in_flight > (runs_ahead ? std::max(depth, kAheadMost) + kGuestsMost : depth)) {
       fail(fmt::format("device {} has {} tasks in flight", d, state.in_flight));
     }
     if (++in_flight_[from.client] > in_flight_max) {
