@@ -139,7 +139,9 @@ bool Ledger::has_room(const TaskDescription& task, DeviceId id, Nanos expected) 
 }
 
 bool Ledger::takes_guest(const TaskDescription& task, DeviceId id, Nanos expected) const {
-  return contains(hosts_, id) && is_brief(expected, devices_[id.value].terms) &&
+  const DeviceTerms& terms = devices_[id.value].terms;
+  const bool may_be_long = terms.device_class == DeviceClass::kCpu;
+  return contains(hosts_, id) && (may_be_long || is_brief(expected, terms)) &&
          has_none(task.key.client);
 }
 

@@ -10,8 +10,9 @@
 // Tasks that are set aside, since their program was stopped, are in flight for the first two only.
 // A task fits when `pinned` with all it uses would be at most the memory: what is not pinned can
 // go.
-// A *guest* is a brief task of a client that has nothing in flight. It need not wait for those of
-// others: the system shares a CPU's cores, and a GPU goes from one program to the next by itself.
+// A *guest* is a brief task of a client that has nothing in flight, on a CPU also one that is long.
+// It need not wait for those of others: the system shares a CPU's cores, and a GPU goes from one
+// program to the next by itself.
 #pragma once
 
 #include <algorithm>
@@ -94,7 +95,7 @@ class Ledger {
   // other questions are asked of these devices only.
   DeviceSet possible(const TaskDescription& task) const;
   // Whether it can start now. Evictions may have to make room. `expected`: what its kernel takes
-  // there, 0: not known; it matters where takes_brief(), and for a guest.
+  // there, 0: not known; it matters where takes_brief(), and for guests.
   bool fits(const TaskDescription& task, DeviceId device, Nanos expected = 0) const;
   // All that is in flight there is brief, and is not too much yet.
   bool takes_brief(DeviceId device) const;

@@ -495,7 +495,7 @@ TEST_F(RunsAhead, NotWithLongOnesThatEndTogether) {
 // A client that waits for each of its brief tasks does not wait for those of others, too.
 TEST_F(RunsAhead, ABriefTaskOfAClientThatHasNoneIsAGuest) {
   for (const bool among_long_ones : {false, true}) {
-    begin(made("", "", true), DeviceClass::kCpu);
+    begin(made("", "", true), DeviceClass::kAccelerator);
     const auto put_guest = [&](std::uint64_t kernel) {
       put(kernel, 1, 2);
       return grant();
@@ -513,6 +513,18 @@ TEST_F(RunsAhead, ABriefTaskOfAClientThatHasNoneIsAGuest) {
     EXPECT_EQ(put_guest(1), all + 1);
     EXPECT_EQ(put_guest(1), all + 1) << "one at a time";
   }
+}
+
+// The system shares a CPU's cores, so that one that is long need not wait either.
+TEST_F(RunsAhead, OnACpuALongTaskIsAGuestToo) {
+  put(1, 300, 1);
+  put(2, 20, 3);
+  for (int round = 0; round < 5; ++round) turn(200'000);
+  ASSERT_GE(grant(), 2U);
+  put(4, 2, 2);
+  const std::size_t before = granted_.size();
+  EXPECT_EQ(grant(), before + 1) << "one at a time";
+  EXPECT_EQ(granted_.back().client, ClientId(2));
 }
 
 TEST_F(RunsAhead, WhoHadNothingQueuedWaitsForAQuarterOfATurn) {
