@@ -7,10 +7,11 @@ namespace amasia::devices {
 
 std::uint64_t SpareMemory::take(Bytes size) {
   const auto found = spare_.find(size);
-  if (found == spare_.end()) return 0;
-  const std::uint64_t address = found->second;
-  spare_.erase(found);
+  if (found == spare_.end() || found->second.empty()) return 0;
+  const std::uint64_t address = found->second.back();
+  found->second.pop_back();
   held_ -= size;
+  if (found->second.empty() && spare_.size() > kSizesMost) spare_.erase(found);
   return address;
 }
 
@@ -19,18 +20,24 @@ std::vector<std::uint64_t> SpareMemory::put(std::uint64_t address, Bytes size) {
   std::vector<std::uint64_t> to_free;
   while (held_ + size > limit_) {
     const auto largest = std::prev(spare_.end());
+    if (largest->second.empty()) {
+      spare_.erase(largest);
+      continue;
+    }
     held_ -= largest->first;
-    to_free.push_back(largest->second);
-    spare_.erase(largest);
+    to_free.push_back(largest->second.back());
+    largest->second.pop_back();
   }
-  spare_.emplace(size, address);
+  spare_[size].push_back(address);
   held_ += size;
   return to_free;
 }
 
 std::vector<std::uint64_t> SpareMemory::take_all() {
   std::vector<std::uint64_t> all;
-  for (const auto& [size, address] : spare_) all.push_back(address);
+  for (const auto& [size, addresses] : spare_) {
+    all.insert(all.end(), addresses.begin(), addresses.end());
+  }
   spare_.clear();
   held_ = 0;
   return all;

@@ -19,7 +19,7 @@ using base::Bytes;
 class SpareMemory {
  public:
   explicit SpareMemory(Bytes limit) : limit_(limit) {}
-  // Memory of that rounded size, or 0.
+  // Memory of that rounded size, or 0: what was put last, which a CPU's caches may have still.
   std::uint64_t take(Bytes size);
   // What is to be given back to the driver, for `size` bytes at `address` to be kept: others, the
   // largest first, or itself.
@@ -29,7 +29,8 @@ class SpareMemory {
   Bytes held() const { return held_; }
 
  private:
-  std::multimap<Bytes, std::uint64_t> spare_;
+  static constexpr std::size_t kSizesMost = 32;  // beyond so many, none is kept that has nothing
+  std::map<Bytes, std::vector<std::uint64_t>> spare_;
   Bytes limit_;
   Bytes held_ = 0;
 };

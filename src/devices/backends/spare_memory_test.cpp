@@ -40,5 +40,27 @@ TEST(SpareMemory, holds_at_most_its_limit_and_loses_nothing) {
   EXPECT_EQ(spare.held(), 0U);
 }
 
+TEST(SpareMemory, gives_what_was_put_last) {
+  SpareMemory spare(4096);
+  for (const std::uint64_t address : {1, 2, 3}) spare.put(address, 64);
+  spare.put(4, 128);
+  EXPECT_EQ(spare.take(64), 3U);
+  EXPECT_EQ(spare.take(64), 2U);
+  EXPECT_EQ(spare.take(64), 1U);
+  EXPECT_EQ(spare.take(64), 0U);
+}
+
+TEST(SpareMemory, forgets_sizes_of_which_it_has_none) {
+  SpareMemory spare(1 << 20);
+  for (Bytes size = 1; size < 1000; ++size) {
+    spare.put(size, size);
+    EXPECT_EQ(spare.take(size), size);
+    EXPECT_EQ(spare.take(size), 0U);
+  }
+  EXPECT_EQ(spare.held(), 0U);
+  for (Bytes size = 1; size < 1000; ++size) spare.put(size, size);
+  EXPECT_EQ(spare.take_all().size(), 999U);
+}
+
 }  // namespace
 }  // namespace amasia::devices

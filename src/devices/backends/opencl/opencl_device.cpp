@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <optional>
 
@@ -186,10 +187,45 @@ cl_mem Device::take_memory(Bytes size, cl_int* error) {
       return reinterpret_cast<cl_mem>(kept);
     }
   }
-  const cl_mem made = cl.CreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, error);
-  if (made != nullptr) return made;
+  if (const cl_mem made = make_memory(size, error)) return made;
   release_spare();
-  return cl.CreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, error);
+  return make_memory(size, error);
+}
+
+// Of a CPU it is our own, so that we know where it is. The driver may use it for a moment longer
+// than we do: it says when it does no more.
+cl_mem Device::make_memory(Bytes size, cl_int* error) const {
+  if (!description.shares_host_memory) {
+    return cl.CreateBuffer(context, CL_MEM_READ_WRITE, size, nullptr, error);
+  }
+  const Bytes rounded = (size + alignment - 1) / alignment * alignment;
+  void* const memory = std::aligned_alloc(alignment, rounded);
+  if (memory == nullptr) {
+    *error = CL_MEM_OBJECT_ALLOCATION_FAILURE;
+    return nullptr;
+  }
+  const cl_mem made = cl.CreateBuffer(context, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR, size,
+                                      memory, error);
+  const auto free_memory = [](cl_mem, void* its) { std::free(its); };
+  if (made == nullptr) {
+    std::free(memory);
+  } else if (cl.SetMemObjectDestructorCallback(made, free_memory, memory) != CL_SUCCESS) {
+    cl.ReleaseMemObject(made);
+    std::free(memory);
+    *error = CL_OUT_OF_HOST_MEMORY;
+    return nullptr;
+  }
+  return made;
+}
+
+std::byte* Device::address_of(cl_mem memory) const {
+  void* address = nullptr;
+  if (!description.shares_host_memory ||
+      cl.GetMemObjectInfo(memory, CL_MEM_HOST_PTR, sizeof address, &address, nullptr) !=
+          CL_SUCCESS) {
+    return nullptr;
+  }
+  return static_cast<std::byte*>(address);
 }
 
 void Device::give_memory(cl_mem memory, Bytes size) {

@@ -75,6 +75,8 @@ class Device {
   // Memory of its own, of exactly that size; nullptr: *error is set. Given back, it may be kept.
   cl_mem take_memory(Bytes size, cl_int* error);
   void give_memory(cl_mem memory, Bytes size);
+  // Where the host finds such memory; nullptr: nowhere.
+  std::byte* address_of(cl_mem memory) const;
 
   // See Backend::runs_in_caller().
   bool runs_in_caller() const { return runs_in_caller_; }
@@ -84,6 +86,7 @@ class Device {
  private:
   void work_off_line();
   void release_spare();
+  cl_mem make_memory(Bytes size, cl_int* error) const;
   Device(const Library& library, cl_platform_id of, cl_device_id device)
       : cl(library), platform(of), handle(device) {}
   void describe(std::string identity);
@@ -167,7 +170,11 @@ class Buffer final : public DeviceBuffer {
  public:
   static std::unique_ptr<Buffer> make(Device& device, Bytes size, void* host, Outcome* outcome);
   Buffer(Device& device, cl_mem handle, Bytes size, bool in_place)
-      : device_(device), handle_(handle), size_(size), in_place_(in_place) {}
+      : device_(device),
+        handle_(handle),
+        size_(size),
+        in_place_(in_place),
+        address_(in_place ? nullptr : device.address_of(handle)) {}
   ~Buffer() override {
     if (in_place_) {
       device_.cl.ReleaseMemObject(handle_);
@@ -179,12 +186,15 @@ class Buffer final : public DeviceBuffer {
   Bytes size() const { return size_; }
   // It is the host's memory: there is nothing to copy.
   bool in_place() const { return in_place_; }
+  // Memory of the device's own that the host can use; nullptr: it cannot.
+  std::byte* address() const { return address_; }
 
  private:
   Device& device_;
   cl_mem handle_;
   Bytes size_;
   bool in_place_;
+  std::byte* address_;
 };
 
 // Enqueues the works and arranges that their completions are told of their ends.

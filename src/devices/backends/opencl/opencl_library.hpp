@@ -17,7 +17,8 @@
 #define AMASIA_OPENCL_FUNCTIONS(F)                                                                \
   F(GetPlatformIDs) F(GetPlatformInfo) F(GetDeviceIDs) F(GetDeviceInfo) F(CreateContext)          \
   F(ReleaseContext) F(CreateCommandQueue) F(ReleaseCommandQueue) F(CreateBuffer)                  \
-  F(CreateSubBuffer) F(ReleaseMemObject) F(CreateProgramWithSource) F(CreateProgramWithBinary)    \
+  F(CreateSubBuffer) F(ReleaseMemObject) F(GetMemObjectInfo) F(SetMemObjectDestructorCallback)    \
+  F(CreateProgramWithSource) F(CreateProgramWithBinary)                                           \
   F(CreateProgramWithBuiltInKernels) F(BuildProgram) F(GetProgramInfo) F(GetProgramBuildInfo)     \
   F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(SetKernelArg)    \
   F(ReleaseKernel) F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer) F(EnqueueReadBuffer)             \

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // On the devices of PoCL: one with threads of its own and two that run in the caller's.
+#include "devices/backends/opencl/direct_copies.hpp"
 #include "devices/backends/opencl/opencl.hpp"
 
 #include <gtest/gtest.h>
@@ -231,6 +232,32 @@ TEST_F(OpenclTest, aligned_memory_of_the_host_is_used_in_place) {
     scenario::expect_done(bench(device).launch(kernel.get(), {scenario::buffer(memory.get())},
                                                {1024}, copies, {}));
     EXPECT_EQ(std::count(std::begin(x), std::end(x), 8), 1024);  // nothing was copied back
+  }
+}
+
+// Of a CPU small copies are ours and large ones the driver's, of one work, too.
+TEST_F(OpenclTest, copies_of_any_size_are_made) {
+  for (LocalDevice device = 0; device < backend().devices().size(); ++device) {
+    const auto kernel = bench(device).load("increment", 1);
+    const std::size_t most = opencl::DirectCopies::kMost / sizeof(int);
+    for (const std::size_t count : {std::size_t{1}, most, most + 1, 2 * most}) {
+      std::vector<int> x(count + 1, 7), half(count + 1, 0);
+      int* const misaligned = x.data() + 1;
+      Outcome outcome;
+      const auto memory =
+          backend().allocate(device, count * sizeof(int), misaligned, &outcome);
+      ASSERT_NE(memory, nullptr) << outcome.message;
+      const std::vector<Copy> in{{memory.get(), 0, misaligned, count * sizeof(int)}};
+      const Bytes rest = (count - count / 2) * sizeof(int), offset = count / 2 * sizeof(int);
+      const std::vector<Copy> out{{memory.get(), 0, misaligned, count * sizeof(int)},
+                                  {memory.get(), offset, half.data(), rest}};
+      scenario::expect_done(bench(device).launch(
+          kernel.get(), {scenario::buffer(memory.get())}, {count}, in, out));
+      EXPECT_EQ(std::count(x.begin() + 1, x.end(), 8), static_cast<std::ptrdiff_t>(count));
+      EXPECT_EQ(x[0], 7);
+      EXPECT_EQ(std::count(half.begin(), half.end(), 8),
+                static_cast<std::ptrdiff_t>(rest / sizeof(int)));
+    }
   }
 }
 

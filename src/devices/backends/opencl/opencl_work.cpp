@@ -8,18 +8,28 @@
 #include <algorithm>
 #include <utility>
 
+#include "devices/backends/opencl/direct_copies.hpp"
 #include "devices/backends/opencl/opencl_device.hpp"
 
 namespace amasia::devices::opencl {
 namespace {
 
-// Copies that are commands: not those of memory that is the host's own.
-std::size_t count_moved(std::span<const Copy> copies) {
+const Buffer& buffer_of(const Copy& copy) { return static_cast<const Buffer&>(*copy.buffer); }
+// Not where it is of memory that is the host's own.
+bool is_needed(const Copy& copy) { return copy.size != 0 && !buffer_of(copy).in_place(); }
+bool is_direct(const Copy& copy) {
+  return copy.size <= DirectCopies::kMost && buffer_of(copy).address() != nullptr;
+}
+std::byte* address_of(const Copy& copy) { return buffer_of(copy).address() + copy.offset; }
+
+std::size_t count_commands(std::span<const Copy> copies) {
   return static_cast<std::size_t>(std::count_if(copies.begin(), copies.end(), [](const Copy& copy) {
-    return copy.size != 0 && !static_cast<const Buffer&>(*copy.buffer).in_place();
+    return is_needed(copy) && !is_direct(copy);
   }));
 }
-bool moves_bytes(std::span<const Copy> copies) { return count_moved(copies) != 0; }
+bool moves_bytes(std::span<const Copy> copies) {
+  return std::any_of(copies.begin(), copies.end(), is_needed);
+}
 
 // A part of a buffer that a sub-buffer cannot stand for, since it begins at an address that is not
 // aligned as the device wants it: the kernel gets a copy of it, which is copied back.
@@ -91,6 +101,7 @@ class Flight final : public Watched, public os::InBlocks {
   cl_event latest_ = nullptr;  // of the command that is being enqueued
   bool has_later_ = false;     // commands without an event were enqueued after `last_`
   std::size_t commands_left_ = 0;  // of a work that is not measured
+  DirectCopies direct_;
   SeenTimes seen_;
   cl_int status_ = CL_QUEUED;  // of the last command, as it was looked at
 };
@@ -133,7 +144,7 @@ void Flight::note_enqueued() {
 
 void Flight::board(const Submission& one) {
   passengers_.push_back({one.completion, nullptr});
-  commands_left_ = count_moved(one.work.to_device) + count_moved(one.work.to_host) +
+  commands_left_ = count_commands(one.work.to_device) + count_commands(one.work.to_host) +
                    (one.work.kernel != nullptr ? 1 : 0);
   static_cast<void>(copy_to_device(one.work.to_device) && launch(one.work) &&
                     copy_to_host(one.work.to_host));
@@ -141,11 +152,14 @@ void Flight::board(const Submission& one) {
 
 bool Flight::copy_to_device(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
-    const auto& buffer = static_cast<const Buffer&>(*copy.buffer);
-    if (buffer.in_place() || copy.size == 0) continue;
+    if (!is_needed(copy)) continue;
+    if (is_direct(copy)) {
+      direct_.to_device(address_of(copy), copy);
+      continue;
+    }
     const cl_int error =
-        cl_.EnqueueWriteBuffer(queue_.handle, buffer.handle(), CL_FALSE, copy.offset, copy.size,
-                               copy.host, 0, nullptr, place_for_event());
+        cl_.EnqueueWriteBuffer(queue_.handle, buffer_of(copy).handle(), CL_FALSE, copy.offset,
+                               copy.size, copy.host, 0, nullptr, place_for_event());
     if (error != CL_SUCCESS) {
       return fail(error == CL_MEM_OBJECT_ALLOCATION_FAILURE ? Failure::kDeviceMemory
                                                             : Failure::kDevice,
@@ -161,11 +175,14 @@ bool Flight::copy_to_device(std::span<const Copy> copies) {
 
 bool Flight::copy_to_host(std::span<const Copy> copies) {
   for (const Copy& copy : copies) {
-    const auto& buffer = static_cast<const Buffer&>(*copy.buffer);
-    if (buffer.in_place() || copy.size == 0) continue;
+    if (!is_needed(copy)) continue;
+    if (is_direct(copy)) {
+      direct_.to_host(address_of(copy), copy);
+      continue;
+    }
     const cl_int error =
-        cl_.EnqueueReadBuffer(queue_.handle, buffer.handle(), CL_FALSE, copy.offset, copy.size,
-                              copy.host, 0, nullptr, place_for_event());
+        cl_.EnqueueReadBuffer(queue_.handle, buffer_of(copy).handle(), CL_FALSE, copy.offset,
+                              copy.size, copy.host, 0, nullptr, place_for_event());
     if (error != CL_SUCCESS) {
       return fail(Failure::kDevice,
                   fmt::format("cannot copy {} bytes from {}: {}", copy.size,
@@ -412,6 +429,7 @@ void Flight::arrive(cl_int status) {
   note_end(status);
   Nanos interval = 0;
   Outcome first = measure(&interval);
+  direct_.finish(status >= 0 && passengers_.front().failed == nullptr, &first);
   queue_.works.fetch_sub(static_cast<std::uint32_t>(works_), std::memory_order_relaxed);
   os::BlockVector<Passenger> told = std::move(passengers_);
   // Nothing of the device may be touched once the client knows: it may end the back end.
