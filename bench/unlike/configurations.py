@@ -48,7 +48,8 @@ class Configuration:
 
 
 # Order is that of the table's columns. "nodes" stands for each single node whose speed is new.
-NAMES = ["nodes", "even", "csr", "dynamic", "hetprobe", "hetprobe-i", "default", "default-runtime"]
+NAMES = ["nodes", "even", "csr", "dynamic", "hetprobe", "hetprobe-i", "default", "default-runtime",
+         "profile"]
 
 
 def machine_named(text, link):
@@ -87,8 +88,9 @@ def default(machine):
     return Configuration("default", "static", tuple(machine.nodes()))
 
 
-def configurations(machine, program, ratios, chosen):
-    """The chosen ones, in order; `ratios` are the ideal core speed ratios that a search found."""
+def configurations(machine, program, ratios, chosen, profile=None):
+    """The chosen ones, in order; `ratios` are the ideal core speed ratios that a search found,
+    `profile` is a file that earlier runs of the program have left."""
     nodes = tuple(machine.nodes())
     dynamic = (("OMP_SCHEDULE", f"dynamic,{program.chunk}"),)
     table = {
@@ -101,5 +103,7 @@ def configurations(machine, program, ratios, chosen):
                                      (*nodes, "--schedule", "hetprobe-i"))],
         "default": [default(machine)],
         "default-runtime": [Configuration("default-runtime", "runtime", nodes)],
+        "profile": [Configuration("profile", "static", (*nodes, "--profile", profile))]
+                   if profile else [],
     }
     return [one for name in NAMES if name in chosen for one in table[name]]

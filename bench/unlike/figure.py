@@ -110,7 +110,7 @@ def colours_of(names):
     """Single nodes are grey, what is asked for by hand pale, what decides by itself strong."""
     fixed = {"even": "#c6dbef", "csr": "#6baed6", "dynamic": "#9e9ac8", "hetprobe": "#fdae6b",
              "hetprobe-i": "#e6550d", "default": "#238b45", "default-runtime": "#74c476",
-             "oracle": "#000000"}
+             "profile": "#00441b", "oracle": "#000000"}
     greys = ["#525252", "#969696", "#bdbdbd", "#d9d9d9"]
     singles = [name for name in names if name not in fixed]
     return {**fixed, **{name: greys[i % len(greys)] for i, name in enumerate(singles)}}

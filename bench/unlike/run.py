@@ -13,6 +13,7 @@ else the machine does falls on all of them alike:
   dynamic          hierarchical dynamic: a pool for each node
   hetprobe, hetprobe-i   the paper's schedules
   default          no option at all; default-runtime: the same of the build with schedule(runtime)
+  profile          as default, but beginning with the shares that two runs of it had found before
 
 Static builds where nothing else is said; dynamic, hetprobe and hetprobe-i need loops that come back
 for more and so run the build with schedule(runtime). The oracle is the best configuration of each
@@ -138,6 +139,15 @@ class Case:
         candidates = [speeds, found, self.found_ratios(configurations.default(self.machine))]
         return ratios.cheapest(cost, [one for one in candidates if one], CANDIDATE_ROUNDS)
 
+    def make_profile(self, file):
+        """What two runs find, one after the other; None: they fail."""
+        try:
+            for _ in range(2):
+                self.run(configurations.default(self.machine), f"--stats={file}", "--profile", file)
+        except (Failure, OverLimit):
+            return None
+        return str(file)
+
     def found_ratios(self, configuration):
         """The core speed ratios that the runtime itself came to, of the loop that took longest."""
         with tempfile.TemporaryDirectory(prefix="unlike-") as folder:
@@ -222,9 +232,13 @@ def best_of(rows, what):
 def measure(case):
     options = case.options
     searched = case.search() if "csr" in options.configurations else None
-    chosen = configurations.configurations(case.machine, case.program, searched,
-                                           options.configurations)
-    rows = run_rounds(case, chosen)
+    with tempfile.TemporaryDirectory(prefix="unlike-") as folder:
+        profile = None
+        if "profile" in options.configurations:
+            profile = case.make_profile(pathlib.Path(folder) / "profile.json")
+        chosen = configurations.configurations(case.machine, case.program, searched,
+                                               options.configurations, profile)
+        rows = run_rounds(case, chosen)
     base = dict(rows[chosen[0].name])
     for row in rows.values():
         for what, name in (("seconds", "speed_up"), ("settled", "settled_speed_up")):

@@ -198,6 +198,11 @@ constexpr std::array kRows = {
         "amasia/calibration.json in XDG_CONFIG_HOME or ~/.config. A run over nodes that it does "
         "not know measures briefly, and adds that. off: neither reads nor measures.",
         AMASIA_TEXT(calibration)},
+    Row{"--profile", 0, "AMASIA_PROFILE", Kind::kPath, 0, 0, nullptr, nullptr,
+        "What --stats=FILE wrote in an earlier run of the program on as many nodes: its regions "
+        "begin with the shares that were found then. It may be the file that --stats names now, "
+        "and then need not be there yet. --csr comes before it.",
+        AMASIA_TEXT(profile)},
     Row{"--tasks-platform", 0, "AMASIA_TASKS_PLATFORM", Kind::kPath, 0, 0, nullptr, nullptr,
         "For programs that use libamasia-tasks: the places and workers that they have, as 'amasia "
         "machine' writes them, unless the program names a file itself.",

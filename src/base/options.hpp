@@ -58,6 +58,7 @@ struct Options {
   LogLevel log_level = LogLevel::kWarning;
   std::string library;  // "": the one that was installed with the tool
   std::string calibration;  // "": the user's own file; "off": neither read nor measured
+  std::string profile;      // "": none; what --stats=FILE wrote in an earlier run
 
   // Of libamasia-tasks; "": none.
   std::string tasks_platform, tasks_trace, tasks_statistics;

@@ -40,7 +40,7 @@ JobStatistics sample() {
   region.shared = {2, 20 * kMillisecond, 1, 9 * kMillisecond};
   region.elsewhere = {3, 7000, 0, 0};
   region.elsewhere_node = 1;
-  region.gathered = true;
+  region.profiled = region.gathered = true;
   region.runs_come_home = 1;
   region.lost_before_home_ns = 300;
   region.misses_per_kilo = 2.5;
@@ -85,7 +85,8 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"
             "\"elapsed_ns\":20000000,\"reason\":\"shared 0.75 : 0.25, as all regions together are "
             "quicker so: 9.0 ms a run, where node 0 "
-            "alone would take 12.0 ms (predicted); 2.5 cache misses in 1000 instructions\","
+            "alone would take 12.0 ms (predicted); it began with the shares of an earlier run "
+            "(--profile); 2.5 cache misses in 1000 instructions\","
             "\"phase\":\"shared\",\"rule\":\"prediction\","
             "\"csr\":[1,0.3333,null],\"per_node\":[{\"id\":0,\"threads\":1,\"work\":0.7500,"
             "\"busy_ns\":9000,\"stall_ns\":10,\"dropped\":false,"
@@ -98,7 +99,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"settled_ns\":9000000},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":3,\"elapsed_ns\":7000,\"settled_runs\":0,"
-            "\"settled_ns\":0},\"elsewhere_node\":1,\"gathered\":true,"
+            "\"settled_ns\":0},\"elsewhere_node\":1,\"profiled\":true,\"gathered\":true,"
             "\"runs_come_home\":1,\"lost_before_home_ns\":300,"
             "\"cache_misses_per_1000_instructions\":2.5,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
@@ -119,7 +120,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
-            "\"elsewhere_node\":null,\"gathered\":false,"
+            "\"elsewhere_node\":null,\"profiled\":false,\"gathered\":false,"
             "\"runs_come_home\":0,\"lost_before_home_ns\":0,"
             "\"cache_misses_per_1000_instructions\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");

@@ -19,3 +19,4 @@
 #include "launch/open_files.hpp"
 #include "launch/openmp_runtime.hpp"
 #include "launch/report.hpp"
+#include "launch/statistics_file.hpp"

@@ -38,6 +38,7 @@
 #include "omp/meeting/yield_pause.hpp"
 #include "omp/region/argument_pages.hpp"
 #include "omp/region/region.hpp"
+#include "omp/region/region_profile.hpp"
 #include "omp/services.hpp"
 #include "omp/team/home_call.hpp"
 #include "omp/team/affinity_format.hpp"
@@ -108,6 +109,8 @@ class Node final : public fabric::Handler {
   // On the origin, before main: what the nodes and their links are worth, where that is known.
   void set_calibration(machine::Calibration calibration);
   const std::optional<machine::Calibration>& calibration() const { return calibration_; }
+  // The same: what an earlier run found of its regions.
+  void set_profile(RegionProfile profile) { profile_ = std::move(profile); }
 
   NodeId self() const { return fabric_.self(); }
   std::uint32_t node_count() const { return fabric_.node_count(); }
@@ -307,6 +310,7 @@ class Node final : public fabric::Handler {
   Turns* turns_ = nullptr;
   Doacross* doacross_ = nullptr;
   std::optional<machine::Calibration> calibration_;  // written before main only
+  RegionProfile profile_;                            // the same
   AffinityFormat affinity_format_;
   ThreadValues thread_values_;
   ThreadHomes thread_homes_;  // on the origin

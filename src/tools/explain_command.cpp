@@ -8,7 +8,7 @@
 #include <iterator>
 #include <string_view>
 
-#include "tools/statistics_file.hpp"
+#include "launch/launch.hpp"
 
 namespace amasia::tools {
 namespace {
@@ -182,7 +182,7 @@ int explain_command(std::span<const char* const> arguments) {
     return refuse(fmt::format(
         "explain takes one file, written by 'amasia run --stats=FILE', not {}", arguments.size()));
   }
-  const auto job = load_statistics(arguments[0]);
+  const auto job = launch::load_statistics(arguments[0]);
   if (!job.ok()) return refuse(job.error().message);
   std::fputs(explanation(job.value()).c_str(), stdout);
   return 0;

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
-#include "tools/statistics_file.hpp"
+#include "launch/launch.hpp"
 
 namespace amasia::tools {
 namespace {
@@ -109,10 +109,10 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   region.runs = 15;
   region.elsewhere = {3, 30 * kMillisecond, 2, 20 * kMillisecond};
   region.elsewhere_node = 1;
-  region.gathered = true;
+  region.profiled = region.gathered = true;
   region.misses_per_kilo = 2.5;
   region.per_node[1].misses_per_kilo = 0.75;
-  const auto read = parse_statistics(to_json(job));
+  const auto read = launch::parse_statistics(to_json(job));
   ASSERT_TRUE(read.ok()) << read.error().message;
   const std::string text = explanation(read.value());
   const auto has = [&text](const char* part) { return text.find(part) != std::string::npos; };
@@ -134,7 +134,7 @@ TEST(Explain, OfARunWithoutRegionsSaysSo) {
 
 TEST(StatisticsFile, ReadsWhatIsWritten) {
   const JobStatistics job = sample();
-  const auto read = parse_statistics(base::to_json(job));
+  const auto read = launch::parse_statistics(base::to_json(job));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(explanation(read.value()), explanation(job));
   ASSERT_EQ(read.value().regions.size(), 2u);
@@ -149,7 +149,7 @@ TEST(StatisticsFile, LeavesUnknownKeysAlone) {
   Json document = Json::parse(base::to_json(sample()));
   document["lanes"] = Json::array();
   document["regions"][0]["probes"] = 3;
-  EXPECT_TRUE(parse_statistics(document.dump()).ok());
+  EXPECT_TRUE(launch::parse_statistics(document.dump()).ok());
 }
 
 TEST(StatisticsFile, EveryKeyThatIsMissingIsNamed) {
@@ -158,7 +158,7 @@ TEST(StatisticsFile, EveryKeyThatIsMissingIsNamed) {
     if (key == "reason") continue;  // told again from the others
     Json document = whole;
     document["regions"][1].erase(key);
-    const auto read = parse_statistics(document.dump());
+    const auto read = launch::parse_statistics(document.dump());
     ASSERT_FALSE(read.ok()) << key;
     EXPECT_EQ(read.error().message,
               "is not what --stats=FILE writes: regions[1]." + key + " is missing");
@@ -171,7 +171,7 @@ TEST(StatisticsFile, EveryKeyOfALoopThatIsMissingIsNamed) {
     if (key == "reason") continue;  // told again from the others
     Json document = whole;
     document["regions"][1]["loops"][0].erase(key);
-    const auto read = parse_statistics(document.dump());
+    const auto read = launch::parse_statistics(document.dump());
     ASSERT_FALSE(read.ok()) << key;
     EXPECT_EQ(read.error().message,
               "is not what --stats=FILE writes: regions[1].loops[0]." + key + " is missing");
@@ -192,7 +192,7 @@ TEST(StatisticsFile, SaysWhatIsWrong) {
        "is not what --stats=FILE writes: nodes[0].id is not a whole number from 0 to 4294967295"},
   };
   for (const auto& [text, message] : cases) {
-    const auto read = parse_statistics(text);
+    const auto read = launch::parse_statistics(text);
     ASSERT_FALSE(read.ok()) << text;
     EXPECT_EQ(read.error().message, message) << text;
   }
@@ -203,7 +203,7 @@ TEST(StatisticsFile, RefusesAPhaseARatioAndAPartThatCannotBe) {
   const auto message_with = [&](const char* pointer, const Json& value) {
     Json document = whole;
     document[Json::json_pointer(pointer)] = value;
-    const auto read = parse_statistics(document.dump());
+    const auto read = launch::parse_statistics(document.dump());
     return read.ok() ? std::string("nothing") : read.error().message;
   };
   const std::string start = "is not what --stats=FILE writes: regions[1].";
@@ -233,7 +233,7 @@ TEST(StatisticsFile, WithstandsDamage) {
     std::string text = good;
     for (int i = 0; i < 3; ++i) text[random() % text.size()] = static_cast<char>(random() % 256);
     if (round % 3 == 0) text.resize(random() % text.size());
-    const auto read = parse_statistics(text);
+    const auto read = launch::parse_statistics(text);
     if (read.ok()) {
       EXPECT_FALSE(explanation(read.value()).empty());
     } else {

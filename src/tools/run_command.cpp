@@ -257,15 +257,21 @@ Result<SupervisorSettings> make_settings(const Job& job, Parts& parts) {
   return settings;
 }
 
-// Before the program starts: it may run for long. Whoever starts it may change the folder.
-Status settle_statistics(Options& options) {
-  if (options.stats.empty() || options.stats == "-") return base::ok();
-  const Status writable = launch::check_statistics_destination(options.stats);
-  if (!writable.ok()) return writable;
-  std::error_code no_folder;
-  const auto absolute = std::filesystem::absolute(options.stats, no_folder);
-  if (!no_folder) options.stats = absolute.string();
-  return base::ok();
+// Whoever starts the program may change the folder.
+void settle_folder(Options& options) {
+  for (std::string* const path : {&options.stats, &options.profile}) {
+    if (path->empty() || *path == "-") continue;
+    std::error_code no_folder;
+    const auto absolute = std::filesystem::absolute(*path, no_folder);
+    if (!no_folder) *path = absolute.string();
+  }
+}
+
+// Before the program starts: it may run for long.
+Status check_files(const Options& options) {
+  const auto earlier = launch::load_profile(options);
+  if (!earlier.ok()) return earlier.error();
+  return launch::check_statistics_destination(options.stats);
 }
 
 // A node that cannot open files cannot even join, and its program would run alone.
@@ -284,8 +290,8 @@ int run_supervised(Job job, Parts parts) {
   }
   // The origin writes.
   if (parts.membership == nullptr || parts.membership->self() == base::kOrigin) {
-    const Status settled = settle_statistics(job.options);
-    if (!settled.ok()) return refuse(settled.error());
+    const Status usable = check_files(job.options);
+    if (!usable.ok()) return refuse(usable.error());
   }
   settle_memory(job.options, parts.membership != nullptr);
   if (job.options.netns) {
@@ -323,6 +329,7 @@ int run_command(std::span<const char* const> arguments) {
   auto read = read_arguments(arguments);
   if (!read.ok()) return refuse(read.error());
   Job job = std::move(read).value();
+  settle_folder(job.options);
   const auto pmix = wants_pmix(job.options);
   if (!pmix.ok()) return refuse(pmix.error());
   if (const Status settled = settle_emulation(job.options, pmix.value()); !settled.ok()) {
@@ -331,6 +338,10 @@ int run_command(std::span<const char* const> arguments) {
   // Under PMIx the number of nodes is that of the launcher's job, which is joined later.
   const Status fits = pmix.value() ? base::ok() : check_sharing(job.options);
   if (!fits.ok()) return refuse(fits.error());
+  // Where nothing is shared it is of no use, but may be wrong all the same.
+  if (const auto earlier = launch::load_profile(job.options); !pmix.value() && !earlier.ok()) {
+    return refuse(earlier.error());
+  }
   const auto is_plain = [&] { return job.options.nodes == 1 && job.options.stats.empty(); };
   const std::string name = fresh_name();
   std::unique_ptr<Emulation> emulation;

@@ -77,6 +77,64 @@ class Explained(LaunchTest):
             self.assertLessEqual(len(line), 120, line)
 
 
+class Profile(LaunchTest):
+    def setUp(self):
+        super().setUp()
+        self.file = pathlib.Path(self.folder.name) / "stats.json"
+
+    def run_once(self, *options):
+        result = self.run_amasia("run", "-t1", f"--stats={self.file}", *options, PROGRAM, "1",
+                                 AMASIA_LIBRARY=None)
+        self.assertEqual((result.code, result.out), (0, "499500\n"), result)
+        return json.loads(self.file.read_text())["regions"][0], result.err
+
+    def skew(self):
+        """What an earlier run has written: node 0 was three times as fast."""
+        stats = json.loads(self.file.read_text())
+        (region,) = stats["regions"]
+        for node, (work, busy) in zip(region["per_node"], ((0.5, 1000), (0.5, 3000))):
+            node.update(work=work, busy_ns=busy, stall_ns=0)
+        path = pathlib.Path(self.folder.name) / "earlier.json"
+        path.write_text(json.dumps(stats))
+        return str(path)
+
+    def test_a_region_begins_with_the_shares_of_an_earlier_run(self):
+        before, err = self.run_once("-n2", "--profile", str(self.file))
+        self.assertEqual(err, "", "the file that --stats writes need not be there yet")
+        self.assertFalse(before["profiled"])
+        self.assertEqual(before["csr"], [1, 1])
+        after, err = self.run_once("-n2", "--profile", self.skew())
+        self.assertEqual(err, "")
+        self.assertTrue(after["profiled"])
+        self.assertAlmostEqual(after["csr"][1], 1 / 3, places=3)
+        self.assertIn("it began with the shares of an earlier run (--profile)", after["reason"])
+        # gcc's code divides its loops by threads, of which each node has one.
+        work = [node["work"] for node in after["per_node"]]
+        self.assertIn(round(work[0], 1), (0.8, 0.5), "three parts of four, by pages")
+        again, err = self.run_once("-n2", "--profile", str(self.file))
+        self.assertEqual((again["profiled"], err), (True, ""))
+        given, _ = self.run_once("-n2", "--profile", self.skew(), "--csr", "1,0.5")
+        self.assertFalse(given["profiled"])
+        self.assertEqual(given["csr"], [1, 0.5])
+
+    def test_one_that_is_of_no_use_is_told(self):
+        self.run_once("-n2")
+        region, err = self.run_once("-n3", "--profile", self.skew())
+        self.assertFalse(region["profiled"])
+        self.assertIn("is of a run on 2 nodes, not 3; regions begin as without", err)
+        rubbish = pathlib.Path(self.folder.name) / "rubbish"
+        rubbish.write_text("{}")
+        for nodes in ("-n1", "-n2"):
+            for path, why in ((str(rubbish), "is not what --stats=FILE writes: nodes is missing"),
+                              ("/proc/no", "cannot read the statistics in '/proc/no'")):
+                result = self.run_amasia("run", nodes, "--profile", path, PROGRAM,
+                                         AMASIA_LIBRARY=None)
+                self.assertEqual((result.code, result.out), (2, ""), result)
+                self.assertIn("--profile: ", result.err)
+                self.assertIn(why, result.err)
+                self.assertEqual(result.err.count("\n"), 1)
+
+
 class AtRunTime(LaunchTest):
     """schedule(runtime) loops, of both compilers: libomp's are static where nobody has asked for
     anything, libgomp's dynamic."""

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One parallel region, run ten times, with work that every node can do by itself. */
+/* One parallel region, run ten times or as often as the argument says, with work that every node
+   can do by itself. */
 #include <stdio.h>
+#include <stdlib.h>
 
 static double weigh(long item) {
   double value = (double)item;
@@ -8,9 +10,10 @@ static double weigh(long item) {
   return value;
 }
 
-int main(void) {
+int main(int argc, char** argv) {
+  const int runs = argc > 1 ? atoi(argv[1]) : 10;
   double sum = 0;
-  for (int run = 0; run < 10; run++) {
+  for (int run = 0; run < runs; run++) {
     sum = 0;
 #pragma omp parallel for schedule(static) reduction(+ : sum)
     for (long item = 0; item < 1000; item++) sum += weigh(item);

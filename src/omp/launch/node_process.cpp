@@ -96,6 +96,7 @@ Result<std::unique_ptr<NodeProcess>> NodeProcess::start(Process& owner) {
   if (const Status slowed = node->slow_program(); !slowed.ok()) return slowed.error();
   node->brief_calibration_->begin_to_answer();
   if (node->origin_) node->find_calibration();
+  if (node->origin_) node->find_profile();
   owner.objects.settle();
   std::array<int, 2 * kStreams> outputs{};
   if (node->source_ != nullptr) outputs = node->source_->last_words();
@@ -290,6 +291,18 @@ void NodeProcess::find_calibration() {
     if (!kept.ok()) tell(!options().calibration.empty(), kept.error().message);
   }
   node_->set_calibration(std::move(measured).value());
+}
+
+// The launcher has looked at it, too: what is wrong by now, or started in another way, ends no run.
+void NodeProcess::find_profile() {
+  if (options().profile.empty() || fabric_->node_count() == 1) return;
+  const auto earlier = launch::load_profile(options());
+  if (!earlier.ok()) return base::log_line(base::LogLevel::kWarning, "{}", earlier.error().message);
+  if (!earlier.value().has_value()) return;
+  auto profile = RegionProfile::make(*earlier.value(), fabric_->node_count());
+  if (profile.ok()) return node_->set_profile(std::move(profile).value());
+  base::log_line(base::LogLevel::kWarning, "--profile: '{}' {}; regions begin as without",
+                 options().profile, profile.error().message);
 }
 
 void NodeProcess::serve() {

@@ -150,6 +150,7 @@ class NodeProcess final : public Services,
   std::vector<double> core_speeds() const;
   void make_node();
   void find_calibration();
+  void find_profile();
   base::NodeStatistics own_statistics() const;
   void report_statistics();
   void tell_touched_runs(NodeId to);

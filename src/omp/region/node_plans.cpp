@@ -212,9 +212,11 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
         cores[share.node.value] = share.threads;
       }
     }
+    const std::span<const double> earlier = profile_.core_speeds(record.site);
+    record.is_profiled = !earlier.empty() && !settings_.fixed_speeds;
     std::vector<double> powers(node_count(), 0);
     for (std::size_t i = 0; i < powers.size(); ++i) {
-      powers[i] = settings_.core_speeds[i] * cores[i];
+      powers[i] = (record.is_profiled ? earlier[i] : settings_.core_speeds[i]) * cores[i];
     }
     record.cores = std::move(cores);
     record.took_part.reset();

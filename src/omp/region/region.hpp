@@ -139,6 +139,7 @@ struct RegionRecord {
     Nanos time = 0;
     std::uint64_t shared_runs = 0;
   } seen;
+  bool is_profiled = false;             // its model began with what an earlier run had found
   bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
   std::uint64_t runs_come_home = 0;     // that began shared and ended on the origin
   Nanos lost_before_home = 0;           // by the last of these

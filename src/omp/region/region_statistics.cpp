@@ -78,6 +78,7 @@ void add_decision(const RegionRecord& record, RegionStatistics& region) {
   if (found.elsewhere_node != 0) {
     region.elsewhere_node = static_cast<std::uint32_t>(found.elsewhere_node);
   }
+  region.profiled = record.is_profiled;
   region.gathered = model.is_gathered() || record.apart != nullptr;
   for (std::size_t i = 0; i < region.csr.size(); ++i) {
     const loops::RegionPart& sample = record.samples.nodes[i];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tools/statistics_file.hpp"
+#include "launch/statistics_file.hpp"
 
 #include <fcntl.h>
 
@@ -10,7 +10,7 @@
 
 #include "os/os.hpp"
 
-namespace amasia::tools {
+namespace amasia::launch {
 namespace {
 
 using base::RegionNodeStatistics;
@@ -220,6 +220,7 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
   region.read("charged_ns", out.charged_ns);
   region.read("fork_join_ns", out.fork_join_ns);
   region.read("tried_alone", out.tried_alone);
+  region.read("profiled", out.profiled);
   region.read("gathered", out.gathered);
   region.read("runs_come_home", out.runs_come_home);
   region.read("lost_before_home_ns", out.lost_before_home_ns);
@@ -274,4 +275,13 @@ Result<base::JobStatistics> load_statistics(const std::string& path) {
   return parsed;
 }
 
-}  // namespace amasia::tools
+Result<std::optional<base::JobStatistics>> load_profile(const base::Options& options) {
+  if (options.profile.empty()) return std::optional<base::JobStatistics>();
+  auto earlier = load_statistics(options.profile);
+  if (earlier.ok()) return std::optional(std::move(earlier).value());
+  const bool is_to_come = earlier.error().code == ENOENT && options.profile == options.stats;
+  if (is_to_come) return std::optional<base::JobStatistics>();
+  return Error{"--profile: " + earlier.error().message, earlier.error().code};
+}
+
+}  // namespace amasia::launch
