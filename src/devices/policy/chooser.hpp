@@ -26,9 +26,12 @@ struct Sight {
   Nanos now = 0;
 
   bool fits(const TaskDescription& task, DeviceId device) const {
-    const bool if_brief = ledger.takes_brief(device) || !contains(ledger.open(), device);
-    return ledger.fits(task, device,
-                       if_brief ? estimates.keeps(task, device).value_or(0) : Nanos{0});
+    return ledger.fits(task, device, ledger.takes_brief(device)
+                                         ? estimates.keeps(task, device).value_or(0)
+                                         : Nanos{0});
+  }
+  bool fits_as_guest(const TaskDescription& task, DeviceId device) const {
+    return ledger.fits_as_guest(task, device, estimates.keeps(task, device).value_or(0));
   }
 };
 

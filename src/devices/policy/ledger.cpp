@@ -82,6 +82,8 @@ void Ledger::update_open(DeviceId id) {
   open_ = open ? open_ | set_of(id) : open_ & ~set_of(id);
   const bool hosts = device.terms.ahead > 0 && device.over < kGuestsMost;
   hosts_ = hosts ? hosts_ | set_of(id) : hosts_ & ~set_of(id);
+  const bool is_cpu = device.terms.device_class == DeviceClass::kCpu;
+  cpus_ = is_cpu ? cpus_ | set_of(id) : cpus_ & ~set_of(id);
 }
 
 DeviceSet Ledger::possible(const TaskDescription& task) const {
@@ -138,15 +140,7 @@ bool Ledger::has_room(const TaskDescription& task, DeviceId id, Nanos expected) 
   return (in_depth && has_elements) || ahead;
 }
 
-bool Ledger::takes_guest(const TaskDescription& task, DeviceId id, Nanos expected) const {
-  const DeviceTerms& terms = devices_[id.value].terms;
-  const bool may_be_long = terms.device_class == DeviceClass::kCpu;
-  return contains(hosts_, id) && (may_be_long || is_brief(expected, terms)) &&
-         has_none(task.key.client);
-}
-
-bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) const {
-  if (!has_room(task, id, expected) && !takes_guest(task, id, expected)) return false;
+bool Ledger::has_memory(const TaskDescription& task, DeviceId id) const {
   const DeviceUse& device = devices_[id.value];
   const Bytes more = unpinned_of(task, device);
   if (more > device.terms.memory - device.pinned) return false;
@@ -155,6 +149,16 @@ bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) cons
   const Bytes most = client->most(id), pinned = client->pinned[id.value];
   return client->in_flight < client->terms.in_flight_max && pinned <= most &&
          more <= most - pinned;
+}
+
+bool Ledger::fits(const TaskDescription& task, DeviceId id, Nanos expected) const {
+  return has_room(task, id, expected) && has_memory(task, id);
+}
+
+bool Ledger::fits_as_guest(const TaskDescription& task, DeviceId id, Nanos expected) const {
+  const bool may_be_long = (task.allowed & all_ & ~cpus_) == 0;
+  return contains(hosts_, id) && (may_be_long || is_brief(expected, devices_[id.value].terms)) &&
+         has_none(task.key.client) && has_memory(task, id);
 }
 
 Bytes Ledger::present(const TaskDescription& task, DeviceId id) const {
@@ -258,7 +262,8 @@ void Ledger::take_back(const TaskDescription& task, DeviceId id, Nanos expected)
 }
 
 void Ledger::start(const TaskDescription& task, DeviceId id, Nanos expected) {
-  AMASIA_CHECK(fits(task, id, expected), "a task starts only where it fits");
+  AMASIA_CHECK(fits(task, id, expected) || fits_as_guest(task, id, expected),
+               "a task starts only where it fits");
   ++step_;
   DeviceUse& device = devices_[id.value];
   ClientUse& client = client_use(task.key.client);

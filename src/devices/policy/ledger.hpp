@@ -10,9 +10,9 @@
 // Tasks that are set aside, since their program was stopped, are in flight for the first two only.
 // A task fits when `pinned` with all it uses would be at most the memory: what is not pinned can
 // go.
-// A *guest* is a brief task of a client that has nothing in flight, on a CPU also one that is long.
-// It need not wait for those of others: the system shares a CPU's cores, and a GPU goes from one
-// program to the next by itself.
+// A *guest* is a brief task of a client that has nothing in flight; where it may run on CPUs alone,
+// also one that is long. It need not wait for those of others: the system shares a CPU's cores, and
+// a GPU goes from one program to the next by itself. Where another device has room it is no guest.
 #pragma once
 
 #include <algorithm>
@@ -95,8 +95,10 @@ class Ledger {
   // other questions are asked of these devices only.
   DeviceSet possible(const TaskDescription& task) const;
   // Whether it can start now. Evictions may have to make room. `expected`: what its kernel takes
-  // there, 0: not known; it matters where takes_brief(), and for guests.
+  // there, 0: not known; it matters where takes_brief().
   bool fits(const TaskDescription& task, DeviceId device, Nanos expected = 0) const;
+  // The same, beyond what the device otherwise takes.
+  bool fits_as_guest(const TaskDescription& task, DeviceId device, Nanos expected) const;
   // All that is in flight there is brief, and is not too much yet.
   bool takes_brief(DeviceId device) const;
   // Whether the client may have one more task in flight.
@@ -113,7 +115,8 @@ class Ledger {
   // Whether the task takes memory there that is not in use already.
   bool takes_memory(const TaskDescription& task, DeviceId device) const;
 
-  // The task must fit, and what it needs be free. The end is told with the same `expected`.
+  // The task must fit, as a guest or not, and what it needs be free. The end is told with the same
+  // `expected`.
   void start(const TaskDescription& task, DeviceId device, Nanos expected = 0);
   // It was granted: its buffers are there.
   void bring(const TaskDescription& task, DeviceId device);
@@ -141,7 +144,7 @@ class Ledger {
   void update_open(DeviceId device);
   bool has_none(ClientId client) const;
   bool has_room(const TaskDescription& task, DeviceId device, Nanos expected) const;
-  bool takes_guest(const TaskDescription& task, DeviceId device, Nanos expected) const;
+  bool has_memory(const TaskDescription& task, DeviceId device) const;
   Copy& book(BufferKey buffer, DeviceId device, Bytes size);
   void erase(std::size_t device, Copies::iterator copy);
   Bytes unpinned_of(const TaskDescription& task, const DeviceUse& device) const;
@@ -149,7 +152,7 @@ class Ledger {
 
   std::vector<DeviceUse> devices_;
   std::unordered_map<ClientId, ClientUse> clients_;
-  DeviceSet open_ = 0, hosts_ = 0, all_ = 0;
+  DeviceSet open_ = 0, hosts_ = 0, cpus_ = 0, all_ = 0;
   std::uint64_t step_ = 0;
 };
 

@@ -209,13 +209,19 @@ bool Line::consider(ClientId id, Waiting& waiting, DeviceSet possible, Round& ro
   const Ledger& ledger = round.sight.ledger;
   DeviceSet usable = possible & ~reserved_;
   if (waiting.reserved) usable = set_of(*waiting.reserved);
-  DeviceSet fitting = 0;
   // A device that is reserved for a task is kept by nobody else.
-  const DeviceSet kept = waiting.reserved ? DeviceSet{0} : round.kept;
-  const DeviceSet open = ledger.open_to(waiting.task.key.client) & ~kept;
-  for (DeviceSet rest = usable & open; rest != 0; rest &= rest - 1) {
-    const DeviceId device(static_cast<std::uint16_t>(std::countr_zero(rest)));
-    if (round.sight.fits(waiting.task, device)) fitting |= set_of(device);
+  const DeviceSet at_hand = waiting.reserved ? usable : usable & ~round.kept;
+  const auto fitting_of = [&](DeviceSet open, auto fits) {
+    DeviceSet out = 0;
+    for (DeviceSet rest = at_hand & open; rest != 0; rest &= rest - 1) {
+      const DeviceId device(static_cast<std::uint16_t>(std::countr_zero(rest)));
+      if ((round.sight.*fits)(waiting.task, device)) out |= set_of(device);
+    }
+    return out;
+  };
+  DeviceSet fitting = fitting_of(ledger.open(), &Sight::fits);
+  if (fitting == 0 && fairness_.charge != nullptr) {
+    fitting = fitting_of(ledger.open_to(waiting.task.key.client), &Sight::fits_as_guest);
   }
   if (fitting == 0) {
     if (order_.reserves && !waiting.reserved && ledger.within_quota(waiting.task.key.client)) {

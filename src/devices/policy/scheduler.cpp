@@ -134,11 +134,13 @@ Nanos Scheduler::expected(const TaskDescription& task, DeviceId device) const {
 }
 
 bool Scheduler::allowed(const Choice& choice) const {
-  const auto task = queued_.find(choice.task);
-  return task != queued_.end() && choice.device.value < ledger_.devices() &&
-         contains(ledger_.possible(task->second.task), choice.device) &&
-         ledger_.fits(task->second.task, choice.device,
-                      expected(task->second.task, choice.device));
+  const auto found = queued_.find(choice.task);
+  if (found == queued_.end() || choice.device.value >= ledger_.devices()) return false;
+  const TaskDescription& task = found->second.task;
+  if (!contains(ledger_.possible(task), choice.device)) return false;
+  const Nanos takes = expected(task, choice.device);
+  return ledger_.fits(task, choice.device, takes) ||
+         (parts_.reserve == nullptr && ledger_.fits_as_guest(task, choice.device, takes));
 }
 
 // A plug-in may be wrong; the tasks in its line still have to run.

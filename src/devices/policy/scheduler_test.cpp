@@ -405,15 +405,16 @@ class RunsAhead : public ::testing::Test {
   std::size_t grant() {
     for (Decision next = policy_->next(++now_); next.grant; next = policy_->next(++now_)) {
       granted_.push_back(next.grant->task);
+      devices_.push_back(next.grant->device);
       EXPECT_TRUE(dynamic_cast<const Scheduler&>(*policy_).ledger().is_valid());
     }
     return granted_.size();
   }
-  void put(std::uint64_t kernel, int count, std::uint32_t client = 1) {
+  void put(std::uint64_t kernel, int count, std::uint32_t client = 1, DeviceSet allowed = 1) {
     for (int i = 0; i < count; ++i) {
       TaskDescription task;
       task.key = {ClientId(client), ++number_};
-      task.allowed = 1;
+      task.allowed = allowed;
       task.kernel = kernel;
       task.work_items = 2;
       policy_->put(std::move(task));
@@ -421,6 +422,7 @@ class RunsAhead : public ::testing::Test {
   }
   std::unique_ptr<Policy> policy_;
   std::vector<TaskKey> granted_;
+  std::vector<DeviceId> devices_;  // of all grants ever
   std::uint64_t number_ = 0;
   Nanos now_ = 0;
 };
@@ -513,6 +515,31 @@ TEST_F(RunsAhead, ABriefTaskOfAClientThatHasNoneIsAGuest) {
     EXPECT_EQ(put_guest(1), all + 1);
     EXPECT_EQ(put_guest(1), all + 1) << "one at a time";
   }
+}
+
+// Nor is it one where another device has room; and what may run on a GPU, too, waits for either.
+TEST_F(RunsAhead, NobodyIsAGuestOfACpuThatIsWantedElsewhere) {
+  begin(std::move(make_policy("", "")).value(), DeviceClass::kCpu);
+  DeviceDescription gpu;
+  gpu.device_class = DeviceClass::kGpu;
+  gpu.queue_depth = 2;
+  gpu.compute_units = 1;
+  policy_->add_device(DeviceId(1), gpu);
+  constexpr DeviceSet kCpu = 1, kGpu = 2;
+  const auto last = [&](std::uint64_t kernel, DeviceSet allowed) {
+    put(kernel, 1, 2, allowed);
+    const std::size_t before = granted_.size();
+    return grant() == before ? DeviceSet{0} : set_of(devices_.back());
+  };
+  put(2, 20, 1, kCpu);
+  for (int round = 0; round < 3; ++round) turn(200'000'000);
+  ASSERT_GE(grant(), 2U);
+  EXPECT_EQ(last(2, kCpu | kGpu), kGpu) << "it has room";
+  policy_->finish({granted_.back(), DeviceId(1), true, 200'000'000, 0, 200'000'000});
+  granted_.pop_back();
+  put(3, 2, 3, kGpu);
+  grant();
+  EXPECT_EQ(last(2, kCpu | kGpu), DeviceSet{0}) << "it is long, and may wait for the GPU";
 }
 
 // The system shares a CPU's cores, so that one that is long need not wait either.
