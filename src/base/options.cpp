@@ -200,8 +200,8 @@ constexpr std::array kRows = {
         AMASIA_TEXT(calibration)},
     Row{"--profile", 0, "AMASIA_PROFILE", Kind::kPath, 0, 0, nullptr, nullptr,
         "What --stats=FILE wrote in an earlier run of the program on as many nodes: its regions "
-        "begin with the shares that were found then. It may be the file that --stats names now, "
-        "and then need not be there yet. --csr comes before it.",
+        "begin as they were in the end, alone or by the shares that were found. It may be the file "
+        "that --stats names now, and then need not be there yet. --csr comes before its shares.",
         AMASIA_TEXT(profile)},
     Row{"--tasks-platform", 0, "AMASIA_TASKS_PLATFORM", Kind::kPath, 0, 0, nullptr, nullptr,
         "For programs that use libamasia-tasks: the places and workers that they have, as 'amasia "

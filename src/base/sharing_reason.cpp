@@ -116,6 +116,7 @@ std::string when_elsewhere(const RegionStatistics& region) {
 // Kept on one node for a reason that no measurement decides.
 std::string when_kept(const RegionStatistics& region) {
   std::string text = "on node 0 only: " + region.single_node_reason;
+  if (region.profiled) text += ", as an earlier run has found (--profile)";
   if (region.single_node_runs < region.runs) {
     text += fmt::format(" ({} of {} runs)", region.single_node_runs, region.runs);
   }

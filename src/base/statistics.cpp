@@ -148,9 +148,9 @@ void append_region(std::string& out, const RegionStatistics& region) {
   out += ",\"elsewhere_node\":";
   append_ratio(out, region.elsewhere_node);
   fmt::format_to(Output(out),
-                 ",\"profiled\":{},\"gathered\":{},\"runs_come_home\":{},"
+                 ",\"profiled\":{},\"until_retried_ns\":{},\"gathered\":{},\"runs_come_home\":{},"
                  "\"lost_before_home_ns\":{}",
-                 region.profiled, region.gathered, region.runs_come_home,
+                 region.profiled, region.until_retried_ns, region.gathered, region.runs_come_home,
                  region.lost_before_home_ns);
   out += ",\"cache_misses_per_1000_instructions\":";
   append_ratio(out, region.misses_per_kilo);

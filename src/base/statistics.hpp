@@ -155,7 +155,8 @@ struct RegionStatistics {
   RegionOutcome shared, alone;    // alone: because that was thought to be cheaper
   RegionOutcome elsewhere;        // on one other node: the same
   std::optional<std::uint32_t> elsewhere_node;  // which, the last time
-  bool profiled = false;          // its first shares were those of --profile
+  bool profiled = false;          // it began as an earlier run had found, --profile
+  Nanos until_retried_ns = 0;     // alone, until it has taken so long there: then shared again
   bool gathered = false;          // elsewhere or shared with other regions, as decided for all
   // Of `shared`: its threads were brought to the origin on the way; and what the last such run had
   // lost.

@@ -41,6 +41,7 @@ JobStatistics sample() {
   region.elsewhere = {3, 7000, 0, 0};
   region.elsewhere_node = 1;
   region.profiled = region.gathered = true;
+  region.until_retried_ns = 70;
   region.runs_come_home = 1;
   region.lost_before_home_ns = 300;
   region.misses_per_kilo = 2.5;
@@ -99,7 +100,8 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"settled_ns\":9000000},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":3,\"elapsed_ns\":7000,\"settled_runs\":0,"
-            "\"settled_ns\":0},\"elsewhere_node\":1,\"profiled\":true,\"gathered\":true,"
+            "\"settled_ns\":0},\"elsewhere_node\":1,\"profiled\":true,"
+            "\"until_retried_ns\":70,\"gathered\":true,"
             "\"runs_come_home\":1,\"lost_before_home_ns\":300,"
             "\"cache_misses_per_1000_instructions\":2.5,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
@@ -120,7 +122,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"shared\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"alone\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
-            "\"elsewhere_node\":null,\"profiled\":false,\"gathered\":false,"
+            "\"elsewhere_node\":null,\"profiled\":false,\"until_retried_ns\":0,\"gathered\":false,"
             "\"runs_come_home\":0,\"lost_before_home_ns\":0,"
             "\"cache_misses_per_1000_instructions\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");

@@ -221,6 +221,7 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
   region.read("fork_join_ns", out.fork_join_ns);
   region.read("tried_alone", out.tried_alone);
   region.read("profiled", out.profiled);
+  region.read("until_retried_ns", out.until_retried_ns);
   region.read("gathered", out.gathered);
   region.read("runs_come_home", out.runs_come_home);
   region.read("lost_before_home_ns", out.lost_before_home_ns);

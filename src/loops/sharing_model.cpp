@@ -228,6 +228,17 @@ void SharingModel::go_alone() {
   tried_before_ = true;
 }
 
+void SharingModel::begin_alone(double until_retried) {
+  AMASIA_CHECK(phase_ == Phase::kCold && runs_in_phase_ == 0, "it has not run yet");
+  go_alone();
+  cost_of_trying_ = until_retried * kBudget / patience_;
+}
+
+double SharingModel::until_retried() const {
+  if (phase_ != Phase::kAlone) return 0;
+  return std::max(0.0, cost_of_trying_ * patience_ / kBudget - spent_alone_);
+}
+
 void SharingModel::decide_when_cold(const Judgement& now, const RegionPart& origin) {
   cost_of_trying_ = std::max(0.0, now.elapsed - now.alone);
   tried_ = now.elapsed;

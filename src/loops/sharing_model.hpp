@@ -110,6 +110,9 @@ class SharingModel {
   // Whether the origin's threads can be left without a part, so that another node does it all.
   // Before the first execution.
   void allow_elsewhere() { may_move_ = true; }
+  // As an earlier run has found, it goes alone, until it has taken so long there, ns. Before the
+  // first execution.
+  void begin_alone(double until_retried);
 
   // For the next execution: on the nodes of powers > 0, or on the origin alone.
   bool shares() const { return phase_ != Phase::kTrial && phase_ != Phase::kAlone; }
@@ -172,6 +175,8 @@ class SharingModel {
   }
   // What the last tries have lost against what was decided, in ns.
   double cost_of_trying() const { return cost_of_trying_; }
+  // How long it has yet to take alone until sharing it is tried again, ns; 0: it is not alone.
+  double until_retried() const;
 
   // Whether the next execution is to tell what sharing takes, so that counters are worth reading.
   bool probes() const { return phase_ == Phase::kCold || phase_ == Phase::kWarm; }

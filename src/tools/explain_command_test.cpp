@@ -110,6 +110,7 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   region.elsewhere = {3, 30 * kMillisecond, 2, 20 * kMillisecond};
   region.elsewhere_node = 1;
   region.profiled = region.gathered = true;
+  region.until_retried_ns = 70;
   region.misses_per_kilo = 2.5;
   region.per_node[1].misses_per_kilo = 0.75;
   const auto read = launch::parse_statistics(to_json(job));

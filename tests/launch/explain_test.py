@@ -117,6 +117,23 @@ class Profile(LaunchTest):
         self.assertFalse(given["profiled"])
         self.assertEqual(given["csr"], [1, 0.5])
 
+    def test_a_region_goes_on_alone_as_an_earlier_run_had(self):
+        self.run_once("-n2")
+        stats = json.loads(self.file.read_text())
+        until = 10**12
+        stats["regions"][0].update(phase="alone", until_retried_ns=until)
+        self.file.write_text(json.dumps(stats))
+        result = self.run_amasia("run", "-n2", "-t1", f"--stats={self.file}", "--profile",
+                                 str(self.file), PROGRAM, AMASIA_LIBRARY=None)
+        self.assertEqual((result.code, result.out, result.err), (0, "499500\n", ""))
+        (region,) = json.loads(self.file.read_text())["regions"]
+        self.assertEqual((region["phase"], region["alone"]["runs"], region["shared"]["runs"]),
+                         ("alone", 10, 0))
+        self.assertTrue(region["profiled"])
+        self.assertAlmostEqual(until - region["until_retried_ns"], region["elapsed_ns"],
+                               delta=10**6, msg="all of its executions count")
+        self.assertIn("as an earlier run has found (--profile)", region["reason"])
+
     def test_one_that_is_of_no_use_is_told(self):
         self.run_once("-n2")
         region, err = self.run_once("-n3", "--profile", self.skew())

@@ -213,11 +213,14 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
       }
     }
     const std::span<const double> earlier = profile_.core_speeds(record.site);
-    record.is_profiled = !earlier.empty() && !settings_.fixed_speeds;
+    const bool has_speeds = !earlier.empty() && !settings_.fixed_speeds;
     std::vector<double> powers(node_count(), 0);
     for (std::size_t i = 0; i < powers.size(); ++i) {
-      powers[i] = (record.is_profiled ? earlier[i] : settings_.core_speeds[i]) * cores[i];
+      powers[i] = (has_speeds ? earlier[i] : settings_.core_speeds[i]) * cores[i];
     }
+    // It may begin alone, and so without shares.
+    record.dealt = {.threads = threads};
+    record.shares.clear();
     record.cores = std::move(cores);
     record.took_part.reset();
     record.apart.reset();
@@ -228,6 +231,11 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     record.model->set_core_speeds(settings_.core_speeds);
     // gcc's threads have equal shares, and thread 0 is the origin's.
     if (request.abi == Abi::kKmpc && !settings_.fixed_speeds) record.model->allow_elsewhere();
+    const double alone = profile_.until_retried(record.site);
+    using Rule = loops::SharingModel::Rule;
+    const bool begins_alone = alone > 0 && record.model->rule() == Rule::kPrediction;
+    if (begins_alone) record.model->begin_alone(alone);
+    record.is_profiled = has_speeds || begins_alone;
     if (!calibration_.has_value()) return;
     std::vector<double> break_even;
     for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);

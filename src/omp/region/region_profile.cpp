@@ -57,18 +57,32 @@ Result<RegionProfile> RegionProfile::make(const base::JobStatistics& earlier, st
   }
   RegionProfile profile;
   for (const RegionStatistics& region : earlier.regions) {
+    if (region.phase == RegionStatistics::Phase::kAlone) {
+      profile.found_[region.site].until_retried = static_cast<double>(region.until_retried_ns);
+      continue;
+    }
     std::vector<double> speeds = speeds_of(region, nodes);
     // The origin always has a part.
     if (speeds.size() != nodes || speeds.front() <= 0) continue;
     scale(speeds);
-    profile.speeds_[region.site] = std::move(speeds);
+    profile.found_[region.site].speeds = std::move(speeds);
   }
   return profile;
 }
 
+const RegionProfile::Found* RegionProfile::find(std::string_view site) const {
+  const auto found = found_.find(std::string(site));
+  return found == found_.end() ? nullptr : &found->second;
+}
+
 std::span<const double> RegionProfile::core_speeds(std::string_view site) const {
-  const auto found = speeds_.find(std::string(site));
-  return found == speeds_.end() ? std::span<const double>() : found->second;
+  const Found* const found = find(site);
+  return found == nullptr ? std::span<const double>() : found->speeds;
+}
+
+double RegionProfile::until_retried(std::string_view site) const {
+  const Found* const found = find(site);
+  return found == nullptr ? 0 : found->until_retried;
 }
 
 }  // namespace amasia::omp

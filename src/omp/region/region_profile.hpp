@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast nodes were in each region in an earlier run of the program (--profile), so that a region
-// begins with shares that fit it. What runs once is shared by them alone: a static loop has its
-// bounds before it begins, and may be uneven. Pure.
+// What an earlier run of the program found out about each region (--profile): how fast nodes were,
+// so that it begins with shares that fit it, or that it is best alone. What runs once is shared by
+// that only: a static loop has its bounds before it begins, and may be uneven. Pure.
 #pragma once
 
 #include <cstddef>
@@ -24,9 +24,18 @@ class RegionProfile {
   // How fast a core of each node was, relative; by node; 0: it had lost its part. Empty: nothing is
   // known of the region.
   std::span<const double> core_speeds(std::string_view site) const;
+  // How long it has yet to take on the origin alone until sharing it is tried again, ns; 0: it was
+  // not alone.
+  double until_retried(std::string_view site) const;
 
  private:
-  std::unordered_map<std::string, std::vector<double>> speeds_;
+  struct Found {
+    std::vector<double> speeds;
+    double until_retried = 0;
+  };
+  const Found* find(std::string_view site) const;
+
+  std::unordered_map<std::string, Found> found_;
 };
 
 }  // namespace amasia::omp

@@ -92,6 +92,15 @@ TEST(RegionProfile, OfSeveralHasWhatTheyCameTo) {
   EXPECT_EQ(speeds_of(region), (std::vector<double>{1, 0})) << "it had lost its part";
 }
 
+TEST(RegionProfile, KnowsWhatWasAlone) {
+  RegionStatistics region = once();
+  region.until_retried_ns = 500;
+  EXPECT_EQ(RegionProfile::make(job_of(region), 2).value().until_retried(region.site), 0);
+  region.phase = Phase::kAlone;
+  EXPECT_EQ(RegionProfile::make(job_of(region), 2).value().until_retried(region.site), 500);
+  EXPECT_EQ(RegionProfile().until_retried(region.site), 0);
+}
+
 TEST(RegionProfile, HasNothingOfWhatWasNotSharedToItsEnd) {
   for (const Phase phase : {Phase::kNone, Phase::kTrial, Phase::kAlone, Phase::kElsewhere}) {
     RegionStatistics region = once();

@@ -79,6 +79,7 @@ void add_decision(const RegionRecord& record, RegionStatistics& region) {
     region.elsewhere_node = static_cast<std::uint32_t>(found.elsewhere_node);
   }
   region.profiled = record.is_profiled;
+  region.until_retried_ns = rounded(model.until_retried());
   region.gathered = model.is_gathered() || record.apart != nullptr;
   for (std::size_t i = 0; i < region.csr.size(); ++i) {
     const loops::RegionPart& sample = record.samples.nodes[i];
