@@ -39,7 +39,7 @@ void Line::put(const TaskDescription& task, DeviceSet possible) {
   if (group.waiting == 0) {
     group.time = std::max(group.time, time_);
     group.is_urgent = group.time <= time_;
-    if (group.is_urgent) shorten_turns(possible);
+    if (group.is_urgent) shorten_turns_of_others(id, possible);
   }
   const Rank rank{order_.key(task, settings_.ageing), sequence_++};
   group.lanes[possible].emplace(rank, Waiting{task});
@@ -101,9 +101,9 @@ Line::Turn Line::turn_of(ClientId id, bool begun, Nanos length, Nanos now) {
 }
 
 // One that has not begun is that of who was next already.
-void Line::shorten_turns(DeviceSet wanted) {
+void Line::shorten_turns_of_others(ClientId id, DeviceSet wanted) {
   for (auto& [device, turn] : turns_) {
-    if (!turn.begun || !contains(wanted, device)) continue;
+    if (!turn.begun || turn.holder == id || !contains(wanted, device)) continue;
     turn.until = std::min(turn.until, turn.until_at_least);
   }
 }

@@ -89,7 +89,7 @@ class Line final : public Chooser {
   bool scan_group(ClientId id, Group& group, Round& round);
   bool wants(ClientId id, DeviceId device, const Ledger& ledger) const;
   static Turn turn_of(ClientId id, bool begun, Nanos length, Nanos now);
-  void shorten_turns(DeviceSet wanted);
+  void shorten_turns_of_others(ClientId id, DeviceSet wanted);
   std::optional<ClientId> next_for(DeviceId device, const Ledger& ledger) const;
   void pass_turns(const Sight& sight);
   void take_turn(ClientId id, const TaskDescription& task, DeviceId device, const Sight& sight);
