@@ -191,7 +191,7 @@ std::string sharing_reason(const RegionStatistics& region) {
   if (region.runs == 0) return "not known: it never ran to its end";
   if (region.shared.runs > 0) {
     std::string text = when_decided(region);
-    if (region.profiled) text += "; it began with the shares of an earlier run (--profile)";
+    if (region.profiled) text += "; it began as an earlier run had found (--profile)";
     if (region.misses_per_kilo) {
       text += fmt::format("; {:.2g} cache misses in 1000 instructions", *region.misses_per_kilo);
     }

@@ -86,7 +86,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"single_node_reason\":null,\"single_node_runs\":0,\"faults\":0,\"stall_ns\":0,"
             "\"elapsed_ns\":20000000,\"reason\":\"shared 0.75 : 0.25, as all regions together are "
             "quicker so: 9.0 ms a run, where node 0 "
-            "alone would take 12.0 ms (predicted); it began with the shares of an earlier run "
+            "alone would take 12.0 ms (predicted); it began as an earlier run had found "
             "(--profile); 2.5 cache misses in 1000 instructions\","
             "\"phase\":\"shared\",\"rule\":\"prediction\","
             "\"csr\":[1,0.3333,null],\"per_node\":[{\"id\":0,\"threads\":1,\"work\":0.7500,"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // launch: what `amasia run` and the processes under it say to each other: the messages, the client
-// that the runtime library uses to become a node, and the board on which nodes publish what they
-// are doing. Depends on base and os, so that the launcher need not link the runtime (which defines
-// malloc and main wrappers) and the runtime need not link the launcher.
+// that the runtime library uses to become a node, the board on which nodes publish what they are
+// doing, and the statistics that a run leaves and another one may begin with. Depends on base and
+// os, so that the launcher need not link the runtime (which defines malloc and main wrappers) and
+// the runtime need not link the launcher.
 //
 // Invariants:
 //  L1  A command is started once, as it was typed. Only the process that asks to be the origin gets

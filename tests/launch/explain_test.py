@@ -107,7 +107,7 @@ class Profile(LaunchTest):
         self.assertEqual(err, "")
         self.assertTrue(after["profiled"])
         self.assertAlmostEqual(after["csr"][1], 1 / 3, places=3)
-        self.assertIn("it began with the shares of an earlier run (--profile)", after["reason"])
+        self.assertIn("it began as an earlier run had found (--profile)", after["reason"])
         # gcc's code divides its loops by threads, of which each node has one.
         work = [node["work"] for node in after["per_node"]]
         self.assertIn(round(work[0], 1), (0.8, 0.5), "three parts of four, by pages")
