@@ -94,6 +94,10 @@ class NodePool {
   void end();
 
   bool asking() const { return asking_; }
+  // How many iterations it has that no thread has taken.
+  std::uint64_t left() const {
+    return stock_.size() + reserve_.range.size() + (keeps_last_ ? 1 : 0);
+  }
   bool is_valid() const;
 
  private:

@@ -13,8 +13,9 @@ from launcher import BUILD, LaunchTest, finish, main, nodes_of, start, started_a
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c" / "time_loop_inside.c"
 PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
-# Two seconds where it is shared, half of that alone.
-SCATTER = (str(BUILD / "bin" / "launch_test_scatter"), "200000000")
+# One second where it is shared, half of that alone; several where memory is slow.
+ADDITIONS = "100000000"
+SCATTER = (str(BUILD / "bin" / "launch_test_scatter"), ADDITIONS)
 HANDED_OUT = str(BUILD / "bin" / "launch_test_handed_out")
 SLOW = "--link=100,200"
 
@@ -56,7 +57,7 @@ class Home(LaunchTest):
     def test_it_goes_on_in_the_middle_of_what_is_handed_out(self):
         for construct in ("loop", "guided", "sections"):
             region, _ = self.statistics("-n2", SLOW, threads=2,
-                                        command=(HANDED_OUT, construct, "200000000"))
+                                        command=(HANDED_OUT, construct, ADDITIONS))
             self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), construct)
 
     def test_it_stays_where_that_is_asked_for(self):

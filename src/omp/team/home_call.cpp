@@ -18,7 +18,8 @@ constexpr Nanos kAnswer = 20 * base::kMillisecond;
 // After so many ticks without a region the watcher sleeps until there is one.
 constexpr int kIdleTicks = 50;
 // How long nodes hold while the origin's threads come to where they wait for them, by what there
-// was of the loop so far. Meanwhile these have their pages for themselves.
+// was of the loop so far. Meanwhile these have their pages for themselves. Of a loop that is handed
+// out the origin does all that is left, so the time begins again whenever it has begun some of it.
 constexpr Nanos kPatience = 6;
 constexpr Nanos kLeastHold = 20 * base::kMillisecond, kLongestHold = 5 * base::kSecond;
 constexpr Nanos kGlances = 10 * base::kMillisecond;  // from one to the next
@@ -101,6 +102,7 @@ void HomeCall::look(std::uint32_t region) {
     stretch_region_ = region;
     stretch_meetings_ = meetings;
     stretch_began_ = now;
+    held_ = 0;
     midway_.emplace(allowance_);
     first_seen_.reset();
     lost_ = 0;
@@ -112,7 +114,9 @@ void HomeCall::look(std::uint32_t region) {
   if ((!pays && !settings_.insists) || now < next_call_) return;
   const auto elapsed = static_cast<Nanos>(seen->elapsed);
   call(region, std::clamp(kPatience * elapsed, kLeastHold, kLongestHold));
-  next_call_ = std::max(next_call_, os::monotonic_now() + elapsed / 2);
+  const Nanos shared = elapsed - held_;
+  held_ += os::monotonic_now() - now;
+  next_call_ = std::max(next_call_, os::monotonic_now() + shared / 2);
 }
 
 // Other nodes that have yet to end the region.
@@ -197,7 +201,8 @@ void HomeCall::call(std::uint32_t region, Nanos patience) {
 // write: it may wait for a flag of theirs.
 void HomeCall::hold(std::uint32_t region, Nanos patience) {
   glance_.forget();
-  const Nanos end = os::monotonic_now() + patience;
+  std::uint64_t left_of_loop = left_at_home(region);
+  Nanos end = os::monotonic_now() + patience;
   for (Nanos left = patience; left > 0; left = end - os::monotonic_now()) {
     if (await(region, std::min(left, kGlances), [this] { return !is_held(); })) return;
     if (region_.load(std::memory_order_acquire) != region) return;
@@ -205,7 +210,18 @@ void HomeCall::hold(std::uint32_t region, Nanos patience) {
       next_call_ = std::numeric_limits<Nanos>::max();
       return;
     }
+    if (const std::uint64_t now = left_at_home(region); now != left_of_loop) {
+      left_of_loop = now;
+      end = os::monotonic_now() + patience;
+    }
   }
+}
+
+// Of the loop in which the others hold.
+std::uint64_t HomeCall::left_at_home(std::uint32_t region) const {
+  WorkSharing* const loops = node_.work_sharing();
+  const Progress& held_at = halted_.bodies[called_.front().node.value].progress;
+  return loops != nullptr ? loops->left_at_home(region, held_at.loops) : 0;
 }
 
 bool HomeCall::Glance::finds_it_spinning(int leader) {
@@ -256,7 +272,7 @@ bool HomeCall::take() {
   const bool all_called = called_.size() + 1 == node_.team().shares().size();
   const bool in_step =
       std::ranges::all_of(called_, is_in_step) &&
-      (loops == nullptr || (loops->is_dealt_out(region, own.loops) &&
+      (loops == nullptr || (loops->left_at_home(region, own.loops) == 0 &&
                             // Nodes that have ended the region would not hear that it is forgotten.
                             (all_called || !loops->is_remembered(region, own.loops))));
   if (in_step) {

@@ -82,6 +82,7 @@ class HomeCall {
   std::optional<loops::Midway::Look> ask(std::uint32_t region);
   void call(std::uint32_t region, Nanos patience);
   void hold(std::uint32_t region, Nanos patience);
+  std::uint64_t left_at_home(std::uint32_t region) const;
   bool all_hold(std::uint32_t region);
   void tell(bool goes_home);
   std::vector<NodeShare> nodes_in_region() const;
@@ -122,6 +123,7 @@ class HomeCall {
   // The watcher's: the stretch without a barrier that it looks at.
   std::uint32_t stretch_region_ = 0, stretch_meetings_ = 0;
   Nanos stretch_began_ = 0;
+  Nanos held_ = 0;  // so long others have held, in vain, since then
   std::optional<loops::Midway> midway_;
   std::optional<std::array<SeenBody, base::kMaxNodes>> first_seen_;
   std::array<SeenBody, base::kMaxNodes> last_seen_{};  // also of nodes that have ended the region

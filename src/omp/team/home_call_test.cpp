@@ -236,6 +236,29 @@ TEST_P(HomeCallTest, ThreadsGoOnOutOfALoopThatIsHandedOut) {
   EXPECT_GE(std::ranges::count_if(records, came_home), 1) << "of " << records.size();
 }
 
+// What is left of a loop takes far longer than it has taken when the others are called: they hold
+// as long as the origin gets on.
+TEST_P(HomeCallTest, TheOriginMayTakeLongForWhatIsHandedOut) {
+  const auto work = [](ThreadFrame& first, void* const* words) {
+    WorkSharing& loops = *first.team->node().work_sharing();
+    loops.begin(first, {0, 1, kIterations}, {loops::ScheduleKind::kDynamic, 1}, nullptr);
+    for (loops::Iterations range;
+         team_here().node().work_sharing()->next(*current_frame(), range);) {
+      const double sum = go_on_from(0, node_here() == 0 ? 2'000'000 : 30'000'000);
+      *static_cast<std::atomic<int>*>(words[0]) += sum > 0 ? 1 : 0;
+    }
+  };
+  std::atomic<int> executed{0};
+  base::set_log_level(base::LogLevel::kDebug);
+  testing::internal::CaptureStderr();
+  EXPECT_TRUE(job_.run(work, {&executed}).global());
+  const std::string told = testing::internal::GetCapturedStderr();
+  base::set_log_level(base::LogLevel::kWarning);
+  EXPECT_EQ(executed, static_cast<int>(kIterations));
+  EXPECT_EQ(runs_come_home(), 1U);
+  EXPECT_EQ(told.find("stopped in vain"), std::string::npos) << told;
+}
+
 // One of each node: where it has ended the region it keeps no other node's.
 TEST_P(HomeCallTest, AThreadThatHasALockKeepsItsNodeFromGoing) {
   Notes notes(total());

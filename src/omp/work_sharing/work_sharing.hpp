@@ -78,9 +78,10 @@ class WorkSharing final : public fabric::Handler {
   // Threads of other nodes come home out of the middle of the program (team/halt.hpp), all of which
   // have met `loops` loops of `region`. On such a node, while all of its threads stand still:
   // whether no request of theirs is under way. On the origin, whose threads have all left the last
-  // of these loops: whether nobody would be given any more of it.
+  // of these loops, or go on with it: how many iterations of it no thread has begun and no other
+  // node been given. 0: or it is not handed out.
   bool may_depart(std::uint32_t region, std::uint64_t loops);
-  bool is_dealt_out(std::uint32_t region, std::uint64_t loops) const;
+  std::uint64_t left_at_home(std::uint32_t region, std::uint64_t loops);
   // Whether something is known of it from run to run, which all its nodes have to know alike.
   bool is_remembered(std::uint32_t region, std::uint64_t loops);
   // They are on their way: what is left of that loop leaves the node, and goes to them on the

@@ -14,6 +14,18 @@ bool WorkSharing::may_depart(std::uint32_t region, std::uint64_t loops) {
   return !loop->pool.asking();
 }
 
+std::uint64_t WorkSharing::left_at_home(std::uint32_t region, std::uint64_t loops) {
+  const std::lock_guard lock(loops_mutex_);
+  std::uint64_t left = 0;
+  if (NodeLoop* const loop = find(region, loops - 1); loop != nullptr) {
+    const std::lock_guard pool_lock(loop->mutex);
+    left += loop->pool.left();
+  }
+  const std::lock_guard global_lock(global_mutex_);
+  const auto found = region == global_region_ ? global_.find(loops - 1) : global_.end();
+  return found == global_.end() ? left : left + found->second.dealer.remaining();
+}
+
 LoopRest WorkSharing::depart(std::uint32_t region, std::uint64_t loops) {
   forget(region, loops);
   const std::lock_guard lock(loops_mutex_);

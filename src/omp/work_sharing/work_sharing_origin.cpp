@@ -201,10 +201,4 @@ std::optional<LoopOutcome> WorkSharing::outcome_of(const void* function, const v
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
-bool WorkSharing::is_dealt_out(std::uint32_t region, std::uint64_t loops) const {
-  const std::lock_guard lock(global_mutex_);
-  const auto found = region == global_region_ ? global_.find(loops - 1) : global_.end();
-  return found == global_.end() || found->second.dealer.remaining() == 0;
-}
-
 }  // namespace amasia::omp

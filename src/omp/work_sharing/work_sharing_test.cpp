@@ -181,7 +181,7 @@ TEST(WorkSharing, WhatANodeHasLeftOfALoopGoesToTheOrigin) {
         both.arrive_and_wait();
         WorkSharing& other = job.sharing(1);
         if (left.slot != nullptr) {
-          EXPECT_TRUE(sharing.is_dealt_out(region, met));
+          EXPECT_EQ(sharing.left_at_home(region, met), 0u);
           while (!other.may_depart(region, met)) std::this_thread::yield();  // it has asked
           const LoopRest rest = other.depart(region, met);
           EXPECT_EQ(rest.threads, 1u);
