@@ -190,7 +190,8 @@ typedef struct mcl_transfer_struct {
 /* ---- Start and end ---- */
 
 /* Connects this process to the daemon, starting one if none runs, and starts `num_workers` (at
-   least 1) threads that run its tasks. `flags`: 0 or MCL_SET_BIND_WORKERS. Returns 1 where the
+   least 1) threads that run its tasks; more, where more devices run kernels in the threads that
+   submit them (PoCL's basic). `flags`: 0 or MCL_SET_BIND_WORKERS. Returns 1 where the
    library is started already; -MCL_ERR_INVARG, -MCL_ERR_SRVCOMM, -MCL_ERR_VERSION, -MCL_ERR_SOCKET,
    -MCL_ERR_SHMEM, -MCL_ERR_MEMALLOC. Paper: table 1, 2.2 (workers). */
 int mcl_init(uint64_t num_workers, uint64_t flags);

@@ -101,7 +101,12 @@ Status Client::begin(Backends backends) {
   auto service = os::Thread::start(&Client::serve, this);
   if (!service.ok()) return Error{service.error().message, MCL_ERR_MEMALLOC};
   service_ = std::move(service).value();
-  for (unsigned i = 0; i < settings_.workers; ++i) {
+  // Devices that run kernels in who submits them would hold each other up.
+  const auto callers = std::ranges::count_if(places_, [](const DevicePlace& place) {
+    return place.backend->runs_in_caller(place.local);
+  });
+  const std::size_t workers = std::max<std::size_t>(settings_.workers, callers);
+  while (workers_.size() < workers) {
     auto worker = os::Thread::start(&Client::work, this);
     if (!worker.ok()) return Error{worker.error().message, MCL_ERR_MEMALLOC};
     workers_.push_back(std::move(worker).value());

@@ -44,19 +44,32 @@ class Meeting final : public TestBackend {
   std::atomic<bool> met{false};
 };
 
-class ManyHands : public PlayedDaemon {
+// Six of them, which run kernels in who submits. A kernel ends when one of each runs, or after a
+// while.
+class Callers final : public TestBackend {
+ public:
+  static constexpr int kDevices = 6;
+  Callers() : TestBackend(kDevices, 4) {}
+  bool runs_in_caller(LocalDevice) const override { return true; }
+  void submit(const Work&, Completion& completion) override {
+    inside.fetch_add(1);
+    const Nanos deadline = os::monotonic_now() + kTestPatience;
+    while (inside.load() < kDevices && os::monotonic_now() < deadline) os::yield_core();
+    completion.finished(Outcome{});
+  }
+  std::atomic<int> inside{0};
+};
+
+class Hands : public PlayedDaemon {
  protected:
-  void SetUp() override {
-    PlayedDaemon::SetUp();
-    auto backend = std::make_unique<Meeting>();
-    backend_ = backend.get();
-    start_client(std::move(backend), 1, 8);
+  void start(std::unique_ptr<Backend> backend, unsigned workers) {
+    start_client(std::move(backend), 1, workers);
     ProgramCode code;
     code.kind = ProgramKind::kHostFunction;
     const Fault wrong = client_->programs().add(code, "kernel");
     ASSERT_FALSE(wrong) << wrong.reason;
   }
-  std::shared_ptr<Task> submit() {
+  std::shared_ptr<Task> submit(std::uint8_t device = 0) {
     auto task = std::make_shared<Task>(client_.get());
     task->kernel = "kernel";
     Argument& argument = task->arguments.emplace_back();
@@ -71,7 +84,7 @@ class ManyHands : public PlayedDaemon {
       EXPECT_EQ(daemon_.from_client->pop(&record), RingState::kOk);
     } while (record.kind() != RecordKind::kPut && !HasFailure());
     EXPECT_EQ(daemon_.to_client->push(
-                  short_record(RecordKind::kGrant, record.as<PutRecord>().task)),
+                  short_record(RecordKind::kGrant, record.as<PutRecord>().task, device)),
               RingState::kOk);
     return task;
   }
@@ -80,6 +93,16 @@ class ManyHands : public PlayedDaemon {
   }
 
   std::array<char, 64> bytes_{};
+};
+
+class ManyHands : public Hands {
+ protected:
+  void SetUp() override {
+    Hands::SetUp();
+    auto backend = std::make_unique<Meeting>();
+    backend_ = backend.get();
+    start(std::move(backend), 8);
+  }
   Meeting* backend_ = nullptr;
 };
 
@@ -113,6 +136,21 @@ TEST_F(ManyHands, NotFromMoreThanAFew) {
   }
   EXPECT_GE(backend_->most.load(), 2);
   EXPECT_LE(backend_->most.load(), 4) << "with the service thread";
+}
+
+TEST_F(Hands, DevicesThatRunKernelsInWhoSubmitsAllRunAtOnce) {
+  auto backend = std::make_unique<Callers>();
+  Callers& callers = *backend;
+  start(std::move(backend), 1);
+  std::vector<std::shared_ptr<Task>> all;
+  const Nanos began = os::monotonic_now();
+  for (std::uint8_t i = 0; i < Callers::kDevices; ++i) all.push_back(submit(i));
+  publish();
+  for (const auto& task : all) {
+    EXPECT_TRUE(client_->wait(*task, os::monotonic_now() + 2 * kTestPatience));
+  }
+  EXPECT_EQ(callers.inside.load(), Callers::kDevices);
+  EXPECT_LT(os::monotonic_now() - began, kTestPatience) << "one waited for another's end";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <thread>
 
 #include "devices/backends/same_device.hpp"
 
@@ -121,6 +122,7 @@ Result<std::unique_ptr<Device>> Device::open(const Library& library, cl_platform
       }
     }
   }
+  opened->runs_in_caller_ = opened->finds_commands_run_by_caller();
   if (!is_watched) return opened;
   std::vector<Line*> lines;
   for (Queue& queue : opened->queues) lines.push_back(&queue);
@@ -176,8 +178,26 @@ void Device::describe(std::string identity) {
                        device_text(cl, handle, CL_DEVICE_VERSION),
                        device_text(cl, handle, CL_DRIVER_VERSION));
   create_with_il = il_function(cl, platform, handle);
-  runs_in_caller_ = d.name.starts_with("basic") &&
-                    platform_text(cl, platform, CL_PLATFORM_NAME) == "Portable Computing Language";
+}
+
+// PoCL's names of such a device differ from version to version, so it is asked to call a function:
+// by which thread? Not where there are more units, as the driver has threads for them.
+bool Device::finds_commands_run_by_caller() {
+  const auto can = device_value<cl_device_exec_capabilities>(cl, handle,
+                                                             CL_DEVICE_EXECUTION_CAPABILITIES, 0);
+  const bool is_one_core =
+      description.device_class == DeviceClass::kCpu && description.compute_units == 1;
+  if (!is_one_core || (can & CL_EXEC_NATIVE_KERNEL) == 0) return false;
+  std::thread::id thread;
+  std::thread::id* told = &thread;
+  const auto tell = [](void* word) {
+    **static_cast<std::thread::id**>(word) = std::this_thread::get_id();
+  };
+  const cl_command_queue queue = queues.front().handle;
+  const bool called = cl.EnqueueNativeKernel(queue, tell, &told, sizeof told, 0, nullptr, nullptr,
+                                             0, nullptr, nullptr) == CL_SUCCESS &&
+                      cl.Finish(queue) == CL_SUCCESS;
+  return called && thread == std::this_thread::get_id();
 }
 
 cl_mem Device::take_memory(Bytes size, cl_int* error) {

@@ -90,6 +90,7 @@ class Device {
   Device(const Library& library, cl_platform_id of, cl_device_id device)
       : cl(library), platform(of), handle(device) {}
   void describe(std::string identity);
+  bool finds_commands_run_by_caller();
 
   // The driver runs commands in the threads that enqueue them, and does not bear several of those
   // (PoCL's basic device: an event is used after it was freed). One thread at a time works off what

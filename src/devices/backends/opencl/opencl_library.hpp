@@ -21,10 +21,10 @@
   F(CreateProgramWithSource) F(CreateProgramWithBinary)                                           \
   F(CreateProgramWithBuiltInKernels) F(BuildProgram) F(GetProgramInfo) F(GetProgramBuildInfo)     \
   F(ReleaseProgram) F(CreateKernel) F(GetKernelInfo) F(GetKernelWorkGroupInfo) F(SetKernelArg)    \
-  F(ReleaseKernel) F(EnqueueNDRangeKernel) F(EnqueueWriteBuffer) F(EnqueueReadBuffer)             \
-  F(EnqueueCopyBuffer) F(EnqueueMarkerWithWaitList) F(Flush) F(Finish) F(GetEventInfo)            \
-  F(SetEventCallback) F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent) F(ReleaseEvent)    \
-  F(GetExtensionFunctionAddressForPlatform)
+  F(ReleaseKernel) F(EnqueueNDRangeKernel) F(EnqueueNativeKernel) F(EnqueueWriteBuffer)           \
+  F(EnqueueReadBuffer) F(EnqueueCopyBuffer) F(EnqueueMarkerWithWaitList) F(Flush) F(Finish)       \
+  F(GetEventInfo) F(SetEventCallback) F(WaitForEvents) F(GetEventProfilingInfo) F(RetainEvent)    \
+  F(ReleaseEvent) F(GetExtensionFunctionAddressForPlatform)
 
 namespace amasia::devices::opencl {
 

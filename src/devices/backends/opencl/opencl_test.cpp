@@ -150,6 +150,16 @@ TEST_F(OpenclTest, devices_have_names_of_their_own_that_stay) {
 }
 
 // Kernels would never end there, as the driver's threads are the parent's.
+TEST_F(OpenclTest, devices_that_run_kernels_in_who_submits_are_found) {
+  if (std::string_view(std::getenv("POCL_DEVICES")) != "pthread basic basic" ||
+      backend().devices().size() != 3) {
+    GTEST_SKIP() << "other devices were asked for";
+  }
+  int found = 0;
+  for (LocalDevice device = 0; device < 3; ++device) found += backend().runs_in_caller(device);
+  EXPECT_EQ(found, 2);
+}
+
 TEST_F(OpenclTest, a_child_of_fork_is_told_that_the_driver_is_the_parents) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
