@@ -12,6 +12,7 @@
 #include "base/options.hpp"
 #include "base/quantities.hpp"
 #include "base/result.hpp"
+#include "base/sharing_advice.hpp"
 #include "base/sharing_reason.hpp"
 #include "base/statistics.hpp"
 #include "base/units.hpp"

@@ -135,6 +135,9 @@ void append_region(std::string& out, const RegionStatistics& region) {
   out += printable(region.site) + '\n';
   append_runs(out, region);
   out += "  " + printable(base::sharing_reason(region)) + '\n';
+  if (const std::string advice = base::sharing_advice(region); !advice.empty()) {
+    out += "  " + advice + '\n';
+  }
   append_nodes(out, region);
   if (region.decided_runs() > 0) append_outcomes(out, region);
   for (const base::LoopStatistics& loop : region.loops) append_loop(out, region, loop);

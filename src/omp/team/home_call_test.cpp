@@ -244,7 +244,7 @@ TEST_P(HomeCallTest, TheOriginMayTakeLongForWhatIsHandedOut) {
     loops.begin(first, {0, 1, kIterations}, {loops::ScheduleKind::kDynamic, 1}, nullptr);
     for (loops::Iterations range;
          team_here().node().work_sharing()->next(*current_frame(), range);) {
-      const double sum = go_on_from(0, node_here() == 0 ? 2'000'000 : 30'000'000);
+      const double sum = go_on_from(0, node_here() == 0 ? 1'000'000 : 30'000'000);
       *static_cast<std::atomic<int>*>(words[0]) += sum > 0 ? 1 : 0;
     }
   };
