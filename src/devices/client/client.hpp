@@ -32,6 +32,7 @@
 
 #include "devices/backends/registry.hpp"
 #include "devices/client/graph.hpp"
+#include "devices/client/lease_habit.hpp"
 #include "devices/client/link.hpp"
 #include "devices/client/programs.hpp"
 #include "devices/client/run.hpp"
@@ -173,7 +174,8 @@ class Client {
 
   // Brief tasks on a leased device (leases.cpp). begin_leased() is how one goes on that may begin;
   // the caller then lets go of the lock, and runs it.
-  bool may_begin(const Task& task) AMASIA_REQUIRES(lock_);
+  bool may_begin(Task& task) AMASIA_REQUIRES(lock_);
+  void weigh(const Task& task) AMASIA_REQUIRES(lock_);
   void begin_leased(Task& task) AMASIA_REQUIRES(lock_);
   void run_leased(const std::shared_ptr<Task>& task);
   // Returns at once where this thread has submitted something else meanwhile.
@@ -296,6 +298,7 @@ class Client {
   // with each brief task it would be seen in how many there are a second.
   bool looks_for_room_ AMASIA_GUARDED_BY(lock_) = false;
   std::unordered_map<std::uint64_t, BriefTimes> brief_times_ AMASIA_GUARDED_BY(lock_);
+  std::unordered_map<std::uint64_t, LeaseHabit> lease_habits_ AMASIA_GUARDED_BY(lock_);
   std::size_t outstanding_ AMASIA_GUARDED_BY(lock_) = 0;  // put or granted over link_
   // Of those, granted: on all devices, on each, and half of what it was there with the last grant.
   std::size_t granted_ AMASIA_GUARDED_BY(lock_) = 0;

@@ -73,6 +73,7 @@ void Client::land(const std::shared_ptr<Task>& task) {
     in_flight_[device].runs_long = place.backend->runs_in_caller(place.local) &&
                                    outcome.run_ended - outcome.run_began > kLongInCaller;
     tell_end(*task, outcome, static_cast<std::uint8_t>(told));
+    weigh(*task);
   }
   release(*task, static_cast<bool>(failure));
   end(task, std::move(failure));

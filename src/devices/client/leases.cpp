@@ -32,7 +32,7 @@ thread_local Begun begun;
 
 }  // namespace
 
-bool Client::may_begin(const Task& task) {
+bool Client::may_begin(Task& task) {
   if (leased_ == 0 || outstanding_ != 0 || gathered_tasks_ != 0 || draining_) return false;
   if (task.kernel.empty() || task.identity == 0) return false;
   // Where it may run elsewhere, too, that is for the daemon to choose.
@@ -55,7 +55,16 @@ bool Client::may_begin(const Task& task) {
     if (!is_valid || !buffer.copies.contains(device)) return false;
     if ((argument.flags & MCL_ARG_OUTPUT) != 0) back += argument.size;
   }
-  return back <= kMostBack && programs_.is_known(device, task.kernel);
+  if (back > kMostBack || !programs_.is_known(device, task.kernel)) return false;
+  if (place.description->device_class != DeviceClass::kCpu) return true;
+  task.weighed_at = os::monotonic_now();
+  return lease_habits_[task.identity].begins_at_once();
+}
+
+// At its end. Of one that had others beside it the way is not what it took.
+void Client::weigh(const Task& task) {
+  if (task.weighed_at == 0 || outstanding_ != 0 || gathered_tasks_ != 0) return;
+  lease_habits_[task.identity].note(task.begun_at != 0, os::monotonic_now() - task.weighed_at);
 }
 
 void Client::begin_leased(Task& task) {

@@ -11,7 +11,9 @@ namespace {
 
 class Leases : public HeldTasks {
  protected:
-  void begin_leased(std::size_t devices = 1) { begin(devices, 4, 64, true); }
+  void begin_leased(std::size_t devices = 1, DeviceClass device_class = DeviceClass::kGpu) {
+    begin(devices, 4, 64, true, device_class);
+  }
   // Submits one and ends it.
   std::shared_ptr<Task> run_one() {
     auto task = submit();
@@ -90,6 +92,24 @@ TEST_F(Leases, NotWhereThereIsAChoiceOfDevices) {
   begin_leased(2);
   submit();
   EXPECT_NE(next_put(), 0U);
+}
+
+// Some are put, to see which way is quicker; here the one to the daemon takes longer.
+TEST_F(Leases, OfACpuBothWaysAreTried) {
+  begin_leased(1, DeviceClass::kCpu);
+  const auto put_one = [&] {
+    const auto task = submit();
+    const std::uint64_t number = next_put();
+    EXPECT_EQ(number, task->number);
+    if (number == 0) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    grant(number, 0);
+    return ends_one() && client_->wait(*task, os::monotonic_now() + kTestPatience);
+  };
+  for (std::size_t i = 0; i < LeaseHabit::kTried; ++i) run_one();
+  for (std::size_t i = 0; i < LeaseHabit::kTried; ++i) ASSERT_TRUE(put_one()) << i;
+  for (std::size_t i = 0; i < 2 * LeaseHabit::kTried; ++i) run_one();
+  EXPECT_EQ(next_put(), 0U);
 }
 
 // It takes twice as long each time. Up to 256 us it is not worth asking.

@@ -91,6 +91,7 @@ class Task final : public Completion {
   Fault failure;  // does not change once the state is kEnded
   std::uint64_t link = 0;  // the connection that it was put over
   Nanos begun_at = 0;      // without having been put, on a leased device; 0: it was put
+  Nanos weighed_at = 0;    // submitted, and told LeaseHabit when it ends; 0: it is not
   // Any thread: 0, then 1 for good, after all else that the end tells; who sleeps for it counts
   // itself first.
   std::atomic<std::uint32_t> ended{0};

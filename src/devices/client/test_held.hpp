@@ -67,8 +67,8 @@ class HeldTasks : public PlayedDaemon {
  protected:
   // With a kernel that the client knows to be brief.
   void begin(std::size_t devices, std::uint32_t depth, std::uint32_t run_most = 64,
-             bool lease = false) {
-    auto backend = std::make_unique<Held>(devices, depth);
+             bool lease = false, DeviceClass device_class = DeviceClass::kCpu) {
+    auto backend = std::make_unique<Held>(devices, depth, device_class);
     backend_ = backend.get();
     start_client(std::move(backend), run_most);
     ProgramCode code;

@@ -64,11 +64,8 @@ DaemonState::Complaint DaemonState::receive_ran(Client& client, const RanRecord&
   return std::nullopt;
 }
 
-// Not a CPU: the way to the daemon keeps a core awake that its kernels' threads need, and to wake
-// it takes longer (docs/decisions/devices.md).
-bool DaemonState::may_lease(ClientId id, DeviceId device, Nanos now) const {
+bool DaemonState::may_lease(ClientId id, Nanos now) const {
   if (draining_ || policy_->run_most() <= 1) return false;
-  if (devices_[device.value].description.device_class == DeviceClass::kCpu) return false;
   return std::all_of(clients_.begin(), clients_.end(), [&](const auto& client) {
     const ClientState& other = client.second;
     return client.first == id ||

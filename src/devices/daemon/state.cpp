@@ -532,7 +532,7 @@ void DaemonState::grant(const Grant& decided, Nanos now, std::vector<Effect>& ef
     buffer.used_on.push_back(decided.device);
     place_copy(*client, argument.buffer, buffer, decided.device);
   }
-  const bool leases = may_lease(client->first, decided.device, now);
+  const bool leases = may_lease(client->first, now);
   if (leases) client->second.leased |= set_of(decided.device);
   client->second.was_leased |= leases;
   effects.push_back(Send{client->first,

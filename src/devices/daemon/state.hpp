@@ -185,7 +185,7 @@ class DaemonState {
   void receive_cancel(Client& client, std::uint64_t task);
   // Whether the client may have the device, which it is granted, without asking until others want
   // something.
-  bool may_lease(ClientId client, DeviceId device, Nanos now) const;
+  bool may_lease(ClientId client, Nanos now) const;
   void revoke_leases(std::vector<Effect>& effects);
   Complaint receive_dropped(Client& client, const ShortRecord& record);
   void place_copy(Client& client, std::uint64_t number, ClientState::Buffer& buffer,
