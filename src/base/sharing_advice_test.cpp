@@ -62,6 +62,12 @@ TEST(SharingAdvice, NoneWhereTheRuntimeKnowsBetter) {
   EXPECT_TRUE(none([](RegionStatistics& region) {
     region.loops[0].form = LoopStatistics::Form::kPool;
   }));
+  EXPECT_TRUE(none([](RegionStatistics& region) {
+    region.loops[0].form = LoopStatistics::Form::kOrdered;
+  }));
+  EXPECT_TRUE(none([](RegionStatistics& region) {
+    region.rule = RegionStatistics::Rule::kThreshold;
+  }));
   EXPECT_TRUE(none([](RegionStatistics& region) { region.per_node[0].threads = 0; }));
   EXPECT_TRUE(none([](RegionStatistics& region) { region.per_node[0].work = 0; }));
   EXPECT_TRUE(none([](RegionStatistics& region) { region.per_node.clear(); }));

@@ -127,6 +127,21 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   EXPECT_TRUE(has("    on node 1          -    10.0 ms          -  2 runs\n")) << text;
 }
 
+TEST(Explain, SaysWhatToDoAboutAnUnevenRegionThatRanOnce) {
+  JobStatistics job = sample();
+  RegionStatistics& region = job.regions[1];
+  EXPECT_EQ(explanation(job).find("uneven"), std::string::npos);
+  region.runs = 1;
+  region.phase = RegionStatistics::Phase::kWarm;
+  region.shared = {1, 80 * kMillisecond, 0, 0};
+  region.alone = {};
+  region.per_node[1].busy_ns = 80 * kMillisecond;
+  region.loops[0].form = base::LoopStatistics::Form::kBlocks;
+  EXPECT_NE(explanation(job).find("\n  uneven: node 0 took 20.0 ms, node 1 80.3 ms; "),
+            std::string::npos)
+      << explanation(job);
+}
+
 TEST(Explain, OfARunWithoutRegionsSaysSo) {
   JobStatistics job;
   job.nodes.resize(1);

@@ -173,7 +173,8 @@ class Client {
   void tell_end(Task& task, const Outcome& outcome, std::uint8_t failure) AMASIA_REQUIRES(lock_);
 
   // Brief tasks on a leased device (leases.cpp). begin_leased() is how one goes on that may begin;
-  // the caller then lets go of the lock, and runs it.
+  // the caller then lets go of the lock, and runs it. Of a CPU both ways are timed: weigh() is told
+  // at the end of one that might have begun so.
   bool may_begin(Task& task) AMASIA_REQUIRES(lock_);
   void weigh(const Task& task) AMASIA_REQUIRES(lock_);
   void begin_leased(Task& task) AMASIA_REQUIRES(lock_);

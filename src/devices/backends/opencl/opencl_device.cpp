@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <thread>
 
 #include "devices/backends/same_device.hpp"
 
@@ -188,8 +187,7 @@ bool Device::finds_commands_run_by_caller() {
   const bool is_one_core =
       description.device_class == DeviceClass::kCpu && description.compute_units == 1;
   if (!is_one_core || (can & CL_EXEC_NATIVE_KERNEL) == 0) return false;
-  std::thread::id thread;
-  std::thread::id* told = &thread;
+  std::thread::id* told = &called_by_;
   const auto tell = [](void* word) {
     **static_cast<std::thread::id**>(word) = std::this_thread::get_id();
   };
@@ -197,7 +195,7 @@ bool Device::finds_commands_run_by_caller() {
   const bool called = cl.EnqueueNativeKernel(queue, tell, &told, sizeof told, 0, nullptr, nullptr,
                                              0, nullptr, nullptr) == CL_SUCCESS &&
                       cl.Finish(queue) == CL_SUCCESS;
-  return called && thread == std::this_thread::get_id();
+  return called && called_by_ == std::this_thread::get_id();
 }
 
 cl_mem Device::take_memory(Bytes size, cl_int* error) {

@@ -17,6 +17,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "devices/backends/brief_works.hpp"
@@ -96,6 +97,7 @@ class Device {
   // (PoCL's basic device: an event is used after it was freed). One thread at a time works off what
   // all have submitted; the others go on.
   bool runs_in_caller_ = false;
+  std::thread::id called_by_;  // where the driver has called a function; it may do so late
   os::Mutex spare_mutex_;
   SpareMemory spare_ AMASIA_GUARDED_BY(spare_mutex_){0};
   os::Mutex line_mutex_;
