@@ -169,6 +169,27 @@ TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToAReduction) {
   }
 }
 
+// Node 1 has reduced, and ended the region, when the others come home to the same reduction.
+TEST_P(HomeCallTest, WhatANodeHasReducedBeforeCountsOnce) {
+  if (GetParam().nodes < 3) return;
+  Notes notes(total());
+  double sum = 0;
+  const auto work = [](ThreadFrame& first, void* const* words) {
+    Notes& all = *static_cast<Notes*>(words[0]);
+    if (node_here() != 1) return loop_and_reduction<true>(first, words);
+    note_end(all, 0);
+    double own = first.global_id + 1;
+    void* list[1] = {&own};
+    first.team->reduce(first, {list, add}, true);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes, &sum}).global());
+  EXPECT_EQ(sum, total() * (total() + 1) / 2);
+  for (std::uint32_t id = 0; id < total(); ++id) {
+    EXPECT_EQ(notes.ended_on[id], id / GetParam().threads == 1 ? 1U : 0U);
+  }
+  EXPECT_EQ(runs_come_home(), 1U);
+}
+
 TEST_P(HomeCallTest, WhatAThreadHasBegunGoesAlong) {
   Notes notes(total());
   std::array<std::atomic<int>, 40> executed{};

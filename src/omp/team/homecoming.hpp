@@ -62,6 +62,12 @@ class Guests {
   void let_go();
   // On a native stack: blocks until they have come to the region's end.
   void await_end();
+  // f(frame) for each, in the order of their numbers in the team, in which nodes that had ended the
+  // region have no part any more.
+  template <typename Function>
+  void each(Function f) const {
+    for (const auto& guest : guests_) f(guest->frame);
+  }
   // Of what they have asked (region.hpp). After await_end().
   std::uint32_t marks() const;
 

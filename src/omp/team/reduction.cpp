@@ -81,12 +81,13 @@ void Team::combine_local(const Reduction& reduction) {
   }
 }
 
-// The others' threads have come home before they came to the reduction.
+// The others' threads have come home before they came to the reduction: all that had not reduced,
+// and ended the region, before.
 void Team::combine_guests(const Reduction& reduction, bool nowait) {
   await_guests();
-  for (std::uint32_t id = forked_; id < size_; ++id) {
-    reduction.combine(reduction.list.data(), deposits_[id].list);
-  }
+  guests_->each([&](const ThreadFrame& guest) {
+    reduction.combine(reduction.list.data(), deposits_[guest.local_id].list);
+  });
   if (nowait) guests_->let_go();
 }
 
