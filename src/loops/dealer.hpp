@@ -29,6 +29,12 @@ class Dealer {
   // request is answered once, some not before another node's.
   void ask(std::size_t rank, const Report& report, std::vector<Grant>& grants);
 
+  // The others cannot ask for now: the node of `rank`, if its request has no answer yet, gets all
+  // that is left.
+  void take_over(std::size_t rank, std::vector<Grant>& grants) {
+    if (probes_) probe_.take_over(rank, grants);
+  }
+
   // Iterations that no node was given yet.
   std::uint64_t remaining() const { return probes_ ? probe_.remaining() : pool_.remaining(); }
   // How many a node was given, and the speed that it counts with now; by rank.

@@ -73,6 +73,20 @@ class Simulation {
     return out;
   }
 
+  // What a static loop takes whose iterations are handed out in parts, by the nodes' speeds.
+  double run_in_parts() {
+    with_speeds_ = true;
+    ProbeCache cache;
+    NextRun next;
+    late_.assign(nodes(), {});
+    owners_.assign(work_.count / work_.page + 1, 0);
+    LoopTerms terms;
+    terms.schedule = {ScheduleKind::kHetProbeI, 0};
+    terms.count = work_.count;
+    terms.known = terms.by_region = true;
+    return pooled_run(terms, next, cache);
+  }
+
   // The best that is found with all costs known: one node alone, or neighbouring runs of iterations
   // for the threads of all nodes, or of the first ones, that all end at once.
   double ideal() {
@@ -152,7 +166,8 @@ class Simulation {
     for (std::size_t r = 0; r < nodes(); ++r) {
       const double speed = with_speeds_ ? machine_.speeds[r] : 1;
       const auto first = static_cast<std::uint32_t>(speed * kEvenSpeed);
-      powers.push_back({machine_.threads, terms.known ? next.speeds[r] : first});
+      const bool measured = terms.known && !terms.by_region;
+      powers.push_back({machine_.threads, measured ? next.speeds[r] : first});
     }
     return powers;
   }

@@ -206,6 +206,12 @@ struct LoopRun {
       for (const Grant& grant : grants) nodes[grant.rank].arriving.push_back(grant.refill);
       return;
     }
+    if (below(random, 50) == 0) {
+      std::vector<Grant> grants;
+      dealer.take_over(rank, grants);
+      for (const Grant& grant : grants) nodes[grant.rank].arriving.push_back(grant.refill);
+      return;
+    }
     if (!node.arriving.empty() && below(random, 2) == 0) {
       ASSERT_EQ(node.arriving.size(), 1u);
       node.pool.deliver(node.arriving[0]);
@@ -310,6 +316,8 @@ TEST(Pools, HandOutEveryIterationOnceInAnyInterleaving) {
     }
     LoopTerms terms = terms_of(kind, chunk, count);
     terms.known = below(random, 2) == 0;
+    terms.by_region = terms.known && kind == ScheduleKind::kHetProbeI && below(random, 2) == 0;
+    terms.first = below(random, kMostGrain);
     terms.rules.probe_percent = static_cast<std::uint32_t>(1 + below(random, 50));
     terms.rules.reprobe_percent = static_cast<std::uint32_t>(1 + below(random, 100));
     LoopRun run(terms, any_team(random, terms.known));
@@ -333,6 +341,7 @@ TEST(Pools, ShortLoopsThatProbeAgainEndInAnyInterleaving) {
     Random random(seed);
     LoopTerms terms = terms_of(ScheduleKind::kHetProbeI, 0, 1 + below(random, 60));
     terms.known = below(random, 4) == 0;
+    terms.by_region = terms.known && below(random, 2) == 0;
     std::vector<Power> powers(2 + below(random, 4));
     for (Power& power : powers) power = {static_cast<std::uint32_t>(1 + below(random, 2))};
     LoopRun run(terms, powers);

@@ -18,8 +18,14 @@ constexpr std::uint32_t kFirstPieces = 2;
 // they have in hand is known to a batch, costs to the noise of a tenth of the loop; and where
 // iterations suit some nodes better, each that moves costs more than was measured.
 constexpr double kTolerated = 0.3;
-// Of a loop that is known, in per cent, for a node that has nothing left.
-constexpr std::uint64_t kLeastWorthMoving = 10;
+// Of a loop that is known, in per cent, for a node that has nothing left. By its region it is known
+// badly, and what is not moved is waited for.
+constexpr std::uint64_t kLeastWorthMoving = 10, kLeastWorthOfRegion = 2;
+// Of a loop that is known by its region a node is given this part at first, to have something to
+// tell soon. Then, as what it has in hand cannot be taken from it, so much as takes this long, and
+// no less than the least part of its share.
+constexpr std::uint64_t kFirstOfRegion = 16, kLeastOfRegion = 64, kMostOfRegion = 8;
+constexpr double kBatchTime = 2e6;  // ns
 // No batch of HetProbe-I is less than this part of what the node would have of the whole loop.
 constexpr std::uint64_t kLeastBatch = 128, kLeastKept = 16;
 
@@ -37,7 +43,7 @@ std::uint64_t first_piece(const LoopTerms& loop, std::span<const Power> powers) 
 // Where speeds are known blocks are the nodes' from run to run, and should have no page in common.
 void first_blocks(const LoopTerms& loop, std::span<const Power> powers,
                   std::span<Iterations> blocks) {
-  if (loop.known) return seamed_node_blocks(loop.count, powers, blocks);
+  if (loop.known) return seamed_node_blocks({loop.first, 1, loop.count}, powers, blocks);
   weighted_node_blocks(loop.count, powers, blocks);
 }
 
@@ -45,7 +51,13 @@ void first_blocks(const LoopTerms& loop, std::span<const Power> powers,
 std::uint64_t first_size(const LoopTerms& loop, const Power& power, std::uint64_t block,
                          std::uint64_t piece) {
   if (!loop.known) return chunk_per_thread(block, piece, kFirstPieces * power.threads);
+  if (loop.by_region) return chunk_per_thread(block, block / kFirstOfRegion, 1);
   return loop.reprobes() ? block / 2 : block;
+}
+
+// Two for each thread: the next batch is asked for when the first of them are done.
+std::uint64_t piece_of_batch(std::uint64_t size, std::uint32_t threads) {
+  return std::max<std::uint64_t>(size / threads / 2, 1);
 }
 
 }  // namespace
@@ -64,6 +76,7 @@ Refill first_probe(const LoopTerms& loop, std::span<const Power> powers, std::si
     if (r == rank) refill.range = {blocks[r].begin, blocks[r].begin + size};
   }
   if (!loop.known) refill.piece = piece;
+  if (loop.by_region) refill.piece = piece_of_batch(refill.range.size(), powers[rank].threads);
   return refill;
 }
 
@@ -90,6 +103,7 @@ void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>
   AMASIA_CHECK(rank < nodes_.size(), "a node that shares a loop has a rank");
   Node& node = nodes_[rank];
   AMASIA_CHECK(!node.told && !node.parked, "a node asks until it hears that there is no more");
+  asking_ = &node;
   node.window += report;
   node.done += report.iterations;
   done_ += report.iterations;
@@ -106,6 +120,25 @@ void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>
       answer(r, grants);
     }
   }
+  asking_ = nullptr;
+  AMASIA_CHECK_DEBUG(is_valid(), "territories stay disjoint");
+}
+
+void ProbeDealer::take_over(std::size_t rank, std::vector<Grant>& grants) {
+  AMASIA_CHECK(rank < nodes_.size(), "a node that shares a loop has a rank");
+  Node& node = nodes_[rank];
+  if (!node.parked) return;
+  node.parked = false;
+  for (Node& other : nodes_) {
+    if (&other == &node) continue;
+    node.territory.insert(node.territory.end(), other.territory.begin(), other.territory.end());
+    other.territory.clear();
+    other.size = 0;
+  }
+  std::sort(node.territory.begin(), node.territory.end(),
+            [](auto a, auto b) { return a.begin < b.begin; });
+  node.size = left_;
+  answer(rank, grants);
   AMASIA_CHECK_DEBUG(is_valid(), "territories stay disjoint");
 }
 
@@ -116,8 +149,12 @@ bool ProbeDealer::may_decide() const {
   if (done_ - done_at_decision_ < std::max<std::uint64_t>(part_of(loop_.count, percent, 100), 1)) {
     return false;
   }
+  return (decided_ && !loop_.by_region) || all_told();
+}
+
+bool ProbeDealer::all_told() const {
   const auto silent = [](const Node& node) { return node.given > 0 && node.done == 0; };
-  return decided_ || std::none_of(nodes_.begin(), nodes_.end(), silent);
+  return std::none_of(nodes_.begin(), nodes_.end(), silent);
 }
 
 // With speeds known from earlier runs each node has the part that it had then, and its data. What
@@ -127,9 +164,13 @@ bool ProbeDealer::keeps_territories() const {
   if (!loop_.known || decisions_ > 0) return false;
   const auto unused = [](const Node& node) { return node.power.total() == 0; };
   if (std::any_of(nodes_.begin(), nodes_.end(), unused)) return false;
-  const auto idle = [](const Node& node) { return node.size == 0 && node.done == node.given; };
+  const auto idle = [this](const Node& node) {
+    const bool waits = loop_.by_region && (node.parked || &node == asking_);
+    return node.size == 0 && (waits || node.done == node.given);
+  };
+  const std::uint64_t least = loop_.by_region ? kLeastWorthOfRegion : kLeastWorthMoving;
   return std::none_of(nodes_.begin(), nodes_.end(), idle) ||
-         left_ <= part_of(loop_.count, kLeastWorthMoving, 100);
+         left_ <= part_of(loop_.count, least, 100);
 }
 
 void ProbeDealer::decide() {
@@ -290,7 +331,8 @@ void ProbeDealer::steal(std::size_t rank, std::uint64_t size) {
 void ProbeDealer::answer(std::size_t rank, std::vector<Grant>& grants) {
   Node& node = nodes_[rank];
   if (node.size == 0 && left_ > 0) {
-    if (!decided_ && node.power.total() > 0) {
+    const bool in_the_dark = !decided_ || (loop_.by_region && !keeps_territories() && !all_told());
+    if (in_the_dark && node.power.total() > 0) {
       const std::uint64_t most = largest().size;
       steal(rank, most - most / 2);
     } else if (decided_ && loop_.reprobes() && node.power.total() > 0 && !keeps_territories()) {
@@ -308,7 +350,8 @@ void ProbeDealer::answer(std::size_t rank, std::vector<Grant>& grants) {
   }
   if (!decided_ || node.power.total() == 0) return grants.push_back({rank, probe_more(node)});
   Refill refill;
-  refill.range = take_front(node, batch(node));
+  refill.range = take_front(node, loop_.by_region ? timed_batch(node) : batch(node));
+  if (loop_.by_region) refill.piece = piece_of_batch(refill.range.size(), node.power.threads);
   refill.more = node.size > 0 || (loop_.reprobes() && left_ > 0);
   node.told = !refill.more;
   grants.push_back({rank, refill});
@@ -337,6 +380,18 @@ std::uint64_t ProbeDealer::batch(const Node& node) const {
   const std::uint64_t part = keeps ? share : part_of(share, loop_.rules.reprobe_percent, 100);
   const std::uint64_t most = std::max(part, least);
   return std::clamp(node.size / 2, least, most);
+}
+
+std::uint64_t ProbeDealer::timed_batch(const Node& node) const {
+  std::uint64_t all = 0;
+  for (const Node& other : nodes_) all += other.power.total();
+  const std::uint64_t share = part_of(loop_.count, node.power.total(), all);
+  const double ns = node.window.iterations > 0 ? cost_of(node.window).total() : node.cost.total();
+  const double timed = ns > 0 ? kBatchTime / ns * node.power.threads : 0;
+  const std::uint64_t least = std::max<std::uint64_t>(share / kLeastOfRegion, 1);
+  const std::uint64_t most = std::max(share / kMostOfRegion, least);
+  if (timed >= static_cast<double>(most)) return most;
+  return std::max(static_cast<std::uint64_t>(timed), least);
 }
 
 Iterations ProbeDealer::take_front(Node& node, std::uint64_t size) {

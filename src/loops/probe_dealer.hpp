@@ -47,6 +47,10 @@ struct LoopTerms {
   ProbeRules rules;
   std::uint64_t count = 0;
   bool known = false;  // the powers' speeds were measured in earlier runs
+  // Or they are those of its region, which divides static loops by them: so that nodes' territories
+  // are what they would have of such a loop whose variable begins with `first`.
+  bool by_region = false;
+  std::uint64_t first = 0;
 
   constexpr bool reprobes() const { return schedule.kind == ScheduleKind::kHetProbeI; }
 };
@@ -68,6 +72,10 @@ class ProbeDealer {
   // The node of `rank` asks for more and tells what it has executed since it told last. Appends the
   // answers that are due: to this node and, maybe, to parked ones.
   void ask(std::size_t rank, const Report& report, std::vector<Grant>& grants);
+
+  // The others cannot come for what is theirs: all of it is given to the node of `rank`, if that is
+  // parked. Appends its answer.
+  void take_over(std::size_t rank, std::vector<Grant>& grants);
 
   std::uint64_t remaining() const { return left_; }
   // How often shares were decided; and what the last time said.
@@ -96,6 +104,7 @@ class ProbeDealer {
   };
 
   bool may_decide() const;
+  bool all_told() const;
   bool keeps_territories() const;
   void decide();
   bool is_out_of_balance() const;
@@ -107,6 +116,7 @@ class ProbeDealer {
   void answer(std::size_t rank, std::vector<Grant>& grants);
   Refill probe_more(Node& node);
   std::uint64_t batch(const Node& node) const;
+  std::uint64_t timed_batch(const Node& node) const;
   Iterations take_front(Node& node, std::uint64_t size);
 
   LoopTerms loop_;
@@ -117,6 +127,7 @@ class ProbeDealer {
   std::uint64_t most_piece_ = 1;
   std::uint32_t decisions_ = 0;
   bool decided_ = false;
+  const Node* asking_ = nullptr;  // during ask()
   ProbeDecision decision_;
   double expected_ns_ = 0;
 };

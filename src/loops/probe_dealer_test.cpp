@@ -60,8 +60,8 @@ struct Execution {
   }
 };
 
-Execution run_of(const std::vector<Power>& powers, double (*cost)(std::uint64_t)) {
-  const LoopTerms terms = known_loop();
+Execution run_of(const std::vector<Power>& powers, double (*cost)(std::uint64_t),
+                 const LoopTerms& terms = known_loop()) {
   ProbeDealer dealer(terms, powers);
   Execution run;
   for (std::size_t rank = 0; rank < 2; ++rank) {
@@ -96,6 +96,35 @@ TEST(ProbeDealer, WhatWouldLeaveANodeIdleForLongMoves) {
   const Execution run = run_of({{1, kEvenSpeed}, {1, kEvenSpeed}}, slow_end);
   EXPECT_GT(run.of(0), kCount * 6 / 10);
   EXPECT_LT(std::max(run.time[0], run.time[1]), 0.8 * kCount / 2 * 400);
+}
+
+LoopTerms static_loop() {
+  LoopTerms terms = known_loop();
+  terms.by_region = true;
+  return terms;
+}
+
+// What is alike stays where a static loop would have it, to the iteration.
+TEST(ProbeDealer, OfAStaticLoopEachNodeHasItsShare) {
+  const auto even = [](std::uint64_t) { return 100.0; };
+  const std::vector<Power> powers = {{1, kEvenSpeed}, {1, kEvenSpeed}};
+  LoopTerms terms = static_loop();
+  for (const std::uint64_t first : {0, 1, 700}) {
+    terms.first = first;
+    bool by_speed = false;
+    const Iterations share = static_share({first, 1, kCount}, powers, 0, 0, &by_speed);
+    for (const auto& [rank, range] : run_of(powers, even, terms).done) {
+      EXPECT_TRUE(rank == 0 ? range.end <= share.end : range.begin >= share.end);
+    }
+  }
+}
+
+// A triangle, and one node in the dark about a third of its speed: the rest is evened out.
+TEST(ProbeDealer, OfAStaticLoopWhatIsUnevenIsTakenFromOthers) {
+  const auto rising = [](std::uint64_t i) { return static_cast<double>(i); };
+  const Execution run = run_of({{1, kEvenSpeed}, {1, kEvenSpeed}}, rising, static_loop());
+  const double even = 0.5 * kCount / 2 * kCount;
+  EXPECT_LT(std::max(run.time[0], run.time[1]), 1.04 * even);
 }
 
 }  // namespace

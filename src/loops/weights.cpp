@@ -63,7 +63,7 @@ Shares shares_of(std::uint64_t count, std::span<const Power> powers) {
 // Nodes that write neighbouring elements of one page take it from each other in every loop, while
 // a few iterations more or less are soon done. Elements of 4 and 8 bytes fill a page by so many,
 // and large blocks of memory begin with one; who meets in the middle of one shares fewer of them.
-constexpr std::uint64_t kMostGrain = 1024, kLeastGrain = 64;
+constexpr std::uint64_t kLeastGrain = 64;
 // A seam moves by at most that part of the smallest node's share, and not at all where that has
 // few iterations: these may be dear ones, and programs show how many a thread has.
 constexpr std::uint64_t kFineParts = 64, kCoarseParts = 16, kFew = 1024;
@@ -169,12 +169,12 @@ void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
   }
 }
 
-void seamed_node_blocks(std::uint64_t count, std::span<const Power> powers,
+void seamed_node_blocks(const Space& space, std::span<const Power> powers,
                         std::span<Iterations> blocks) {
-  weighted_node_blocks(count, powers, blocks);
-  const std::uint64_t shift = most_shift(shares_of(count, powers), powers);
+  weighted_node_blocks(space.count, powers, blocks);
+  const std::uint64_t shift = most_shift(shares_of(space.count, powers), powers);
   for (Iterations& block : blocks) {
-    block = {seam_at(block.begin, {0, 1, count}, shift), seam_at(block.end, {0, 1, count}, shift)};
+    block = {seam_at(block.begin, space, shift), seam_at(block.end, space, shift)};
   }
 }
 

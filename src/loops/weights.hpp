@@ -27,6 +27,9 @@ enum class Seam : std::uint8_t {
   kCoarse,  // a 16th: where a page that two nodes write costs more than iterations do
 };
 
+// Static loops' runs meet where the loop variable is a multiple of a power of two, of this at most.
+inline constexpr std::uint64_t kMostGrain = 1024;
+
 // A node's part in a team: how many threads, and how fast each of them is.
 struct Power {
   std::uint32_t threads = 0;
@@ -70,8 +73,8 @@ Iterations weighted_node_block(std::uint64_t count, std::span<const Power> power
 void weighted_node_blocks(std::uint64_t count, std::span<const Power> powers,
                           std::span<Iterations> blocks);
 
-// The same, meeting where numbers are multiples of a power of two, as static_share()'s do.
-void seamed_node_blocks(std::uint64_t count, std::span<const Power> powers,
+// The same, meeting where static_share()'s do. `space` of step 1.
+void seamed_node_blocks(const Space& space, std::span<const Power> powers,
                         std::span<Iterations> blocks);
 
 }  // namespace amasia::loops
