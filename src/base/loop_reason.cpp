@@ -112,6 +112,9 @@ std::string loop_reason(const RegionStatistics& region, const LoopStatistics& lo
                                shares_of(loop));
     case Form::kVectors:
       return now + fmt::format("dealt {}, whole vectors for each thread", shares_of(loop));
+    case Form::kParts:
+      return now + fmt::format("shared {} in parts, at first by the speeds of its region",
+                               shares_of(loop));
     case Form::kOrdered:
       return now + fmt::format("dealt {} in turn, so that its ordered parts go on",
                                shares_of(loop));

@@ -25,7 +25,8 @@ bool is_by_guess(const RegionStatistics& region) {
   if (region.shared.runs == 0 || region.shared.runs > kRunsByGuess) return false;
   if (region.alone.runs + region.elsewhere.runs + region.runs_come_home > 0) return false;
   const auto has_its_bounds = [](const LoopStatistics& loop) {
-    return loop.form != LoopStatistics::Form::kPool && loop.form != LoopStatistics::Form::kOrdered;
+    using Form = LoopStatistics::Form;
+    return loop.form != Form::kPool && loop.form != Form::kOrdered && loop.form != Form::kParts;
   };
   return !region.loops.empty() && std::ranges::all_of(region.loops, has_its_bounds);
 }

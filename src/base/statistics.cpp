@@ -19,7 +19,8 @@ using Output = std::back_insert_iterator<std::string>;
 
 constexpr std::array<const char*, 7> kPhases = {"",       "cold",  "warm",     "trial",
                                                 "shared", "alone", "elsewhere"};
-constexpr std::array<const char*, 5> kForms = {"blocks", "chunks", "vectors", "pool", "ordered"};
+constexpr std::array<const char*, 6> kForms = {"blocks", "chunks",  "vectors",
+                                               "pool",   "ordered", "parts"};
 constexpr std::array<const char*, 3> kRules = {"prediction", "always", "threshold"};
 
 void append_text_or_null(std::string& out, std::string_view text) {

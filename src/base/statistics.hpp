@@ -93,6 +93,7 @@ struct LoopStatistics {
     kVectors,  // "vectors": a run of whole vectors for each thread
     kPool,     // "pool": handed out at run time
     kOrdered,  // "ordered": in the order of the iterations
+    kParts,    // "parts": as blocks, in parts that others may take over
   };
 
   std::string site;

@@ -192,6 +192,9 @@ TEST(Statistics, LoopsSayWhyTheyAreWhereTheyAre) {
   loop.form = Form::kChunks;
   EXPECT_EQ(loop_reason(region, loop),
             "dealt 0.60 : 0.40 in turn, chunk by chunk, as the program asks");
+  loop.form = Form::kParts;
+  EXPECT_EQ(loop_reason(region, loop),
+            "shared 0.60 : 0.40 in parts, at first by the speeds of its region");
   loop.form = Form::kPool;
   EXPECT_EQ(loop_reason(region, loop),
             "shared 0.60 : 0.40: it is over before any node has to ask for more");

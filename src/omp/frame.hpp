@@ -39,6 +39,7 @@ struct ThreadLoop {
   std::uint64_t iterations = 0;  // kmpc: of the loop, where space.count counts units
   std::uint64_t end = 0;         // gomp: as the program gave it
   std::uint64_t round = 0;       // shares taken, where the schedule fixes them beforehand
+  bool by_region = false;        // a static one that is handed out in parts (ThreadParts)
   void* slot = nullptr;          // WorkSharing's or, of an ordered loop, Turns'
   // Of a loop that is handed out at run time: how many iterations the thread executes now, since
   // when, and what it had waited for pages by then.
@@ -55,6 +56,15 @@ struct ThreadLoop {
   bool has_turn_to_pass = false;
   std::uint64_t ordered_parts = 0;
   loops::Iterations chunk;
+};
+
+// The static loop of a region whose function may be entered again (region/reentry.hpp), where it is
+// handed out in parts: the thread has this part, and enters the function for each further one.
+struct ThreadParts {
+  bool open = false;    // the thread has been given the first one
+  bool inside = false;  // it is in the function again
+  loops::Iterations part;
+  void** copies = nullptr;  // while it is: the private copies of the reduction that it has come to
 };
 
 // What a thread of a global team takes along when it goes on on another node (homecoming.hpp). The
@@ -87,6 +97,9 @@ struct MovableThread {
   std::uint64_t next_section = 0;
   // The loop under way. What its node has left of it comes, too (WorkSharing::depart).
   ThreadLoop loop;
+  ThreadParts parts;
+  // kmpc: what the outlined function was called with, on that stack: gtid and bound id.
+  std::array<std::int32_t*, 2> numbers{};
 };
 
 // One thread of a global team. Lives in the Team (runtime memory); used by its thread only, but

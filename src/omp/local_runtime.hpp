@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "omp/frame.hpp"
+#include "omp/region/reentry.hpp"
 #include "omp/region/region.hpp"
 
 namespace amasia::omp {
@@ -58,6 +59,10 @@ class LocalRuntime {
 
   // What the compiler says of a place in the program: kmpc's ";file;function;line;column;;", or "".
   virtual std::string_view source_of(const void* location) const = 0;
+
+  // Whether its threads may enter a region's function again for further iterations. On a native
+  // stack; looks at its code.
+  virtual Reentry reentry_of(const void* function) const = 0;
 
   // Forks exactly `threads` threads, the caller among them, each of which calls body.run. Returns
   // when all have returned and joined. On the native stack of the calling thread.

@@ -7,8 +7,8 @@ set -euo pipefail
 build=(
   ca-certificates ccache cmake g++-12 gcc-12 git gnuplot-nox iproute2 libboost-context-dev
   libfmt-dev libgtest-dev libhwloc-dev libjemalloc-dev libpmix-dev libsodium-dev libucx-dev
-  liburing-dev ninja-build nlohmann-json3-dev ocl-icd-opencl-dev opencl-headers pkg-config procps
-  python3
+  liburing-dev libzydis-dev ninja-build nlohmann-json3-dev ocl-icd-opencl-dev opencl-headers
+  pkg-config procps python3
   clang-19 libomp-19-dev
 )
 tests=(

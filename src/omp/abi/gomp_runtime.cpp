@@ -24,6 +24,9 @@ class GompRuntime final : public OpenMpRuntime {
 
   std::string_view source_of(const void*) const override { return {}; }
 
+  // Its code computes its loops' bounds itself.
+  Reentry reentry_of(const void*) const override { return Reentry::kNever; }
+
   void fork(const void*, std::uint32_t threads, std::int32_t proc_bind, LocalBody& body) override {
     real_parallel(enter_team, &body, threads, static_cast<unsigned>(proc_bind));
   }

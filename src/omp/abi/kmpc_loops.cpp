@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/abi/kmpc_parts.hpp"
 #include "omp/native.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
@@ -159,6 +160,11 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
     *stride = step;
     return;
   }
+  const bool of_sections = place != nullptr && (place->flags & kOfSections) != 0;
+  if (form_of(kind) == LoopForm::kBlocks && !of_sections && takes_parts(*frame, space)) {
+    return block_share(space, part_of_loop(*frame, space, {site, place}), last, lower, upper,
+                       stride);
+  }
   frame->team->enter_loop(*frame, site);
   const std::uint64_t positive_chunk = chunk > 0 ? static_cast<std::uint64_t>(chunk) : 1;
   const std::uint32_t thread = frame->global_id, threads = frame->team->size();
@@ -177,7 +183,7 @@ void static_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t sch
           space, loops::static_block_of_chunks(space.count, positive_chunk, thread, threads), last,
           lower, upper, stride);
     default:
-      if (place != nullptr && (place->flags & kOfSections) != 0) {
+      if (of_sections) {
         return block_share(space,
                            loops::unweighted_block(space.count, frame->team->first_powers(),
                                                    frame->first_rank, frame->first_local_id),
@@ -343,7 +349,11 @@ AMASIA_LOOP_ENTRIES(8, std::int64_t)
 AMASIA_LOOP_ENTRIES(8u, std::uint64_t)
 
 AMASIA_ENTRY void __kmpc_for_static_fini(ident_t* place, Gtid gtid) {
-  if (current_frame() == nullptr && !knows_bounds()) real_static_fini(place, gtid);
+  if (const ThreadFrame* const frame = current_frame(); frame != nullptr) {
+    if (takes_parts(*frame)) end_of_part();
+    return;
+  }
+  if (!knows_bounds()) real_static_fini(place, gtid);
 }
 
 AMASIA_ENTRY void __kmpc_dispatch_deinit(ident_t* place, Gtid gtid) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's kmpc runtime (libomp) as the team uses it.
 #include "omp/abi/kmpc.hpp"
+#include "omp/abi/kmpc_parts.hpp"
 #include "omp/abi/openmp_runtime.hpp"
 
 namespace amasia::omp::kmpc {
@@ -25,6 +26,10 @@ class KmpcRuntime final : public OpenMpRuntime {
     return place != nullptr && place->psource != nullptr ? place->psource : "";
   }
 
+  Reentry reentry_of(const void* function) const override {
+    return omp::reentry_of(function, callee_of);
+  }
+
   void fork(const void* location, std::uint32_t threads, std::int32_t proc_bind,
             LocalBody& body) override {
     const auto* const place = static_cast<const ident_t*>(location);
@@ -40,6 +45,7 @@ class KmpcRuntime final : public OpenMpRuntime {
   void invoke(ThreadFrame& frame, const Outlined& outlined) override {
     // Where the function finds them wherever it goes on.
     std::int32_t gtid = gtid_of(frame), bound_id = *static_cast<std::int32_t*>(frame.abi[1]);
+    frame.numbers = {&gtid, &bound_id};
     amasia_call_outlined(outlined.function, &gtid, &bound_id,
                          static_cast<std::int64_t>(outlined.words.size()), outlined.words.data(),
                          &frame.entry);

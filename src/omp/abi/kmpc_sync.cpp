@@ -3,6 +3,7 @@
 #include <iterator>
 
 #include "omp/abi/kmpc.hpp"
+#include "omp/abi/kmpc_parts.hpp"
 #include "omp/locks/lock_service.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "os/os.hpp"
@@ -167,6 +168,17 @@ std::int32_t reduce_in_team(ThreadFrame& frame, std::size_t size, void* list, Co
   return frame.team->reduce(frame, reduction, nowait) ? 1 : 0;
 }
 
+// Not for inlining: the thread may have another frame when its other parts have been executed.
+[[gnu::noinline]] std::int32_t reduce_here(std::size_t size, void* list, Combine combine,
+                                           Critical* lock) {
+  return reduce_in_team(*current_frame(), size, list, combine, lock, true);
+}
+[[gnu::noinline]] std::int32_t reduce_parts(std::size_t size, void* list, Combine combine,
+                                            Critical* lock) {
+  if (is_part_of_reduction(static_cast<void**>(list), combine)) return 0;
+  return reduce_here(size, list, combine, lock);
+}
+
 void end_reduction(ThreadFrame& frame, const Critical* lock, bool nowait) {
   if (!reduces_alone(frame)) return frame.team->reduce_end(frame, nowait);
   frame.team->node().locks()->release(lock_key(lock));
@@ -200,6 +212,7 @@ AMASIA_ENTRY std::int32_t __kmpc_reduce_nowait(Place place, Gtid gtid, std::int3
   if (frame == nullptr) {
     return real_reduce_nowait(place, gtid, count, size, list, combine, local_word(lock));
   }
+  if (takes_parts(*frame)) return reduce_parts(size, list, combine, lock);
   return reduce_in_team(*frame, size, list, combine, lock, true);
 }
 

@@ -46,7 +46,9 @@ struct RegionHead {
   std::uint64_t arguments;     // the page that argument_pages.hpp's window begins with,
   std::uint32_t to_give_back;  // and which of its pages the node gives back when it is done
   std::int32_t proc_bind;
-  std::uint32_t format_size;
+  std::uint16_t format_size;
+  std::uint8_t reentry;  // Reentry: the function's, where its loop is handed out in parts
+  std::uint8_t unused;
   std::uint8_t abi;
   std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
   std::uint8_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)

@@ -188,8 +188,22 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.may_come_home = plan.counts && predicts &&
                        request.extra.empty() && services_.can_move_threads();
   plan.may_lose = trial_budget_.left(plan.started - began_);
+  if (hands_out_parts(request, record)) plan.reentry = record.reentry;
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
+}
+
+// Whether its static loop is handed out in parts: while nothing is known of it, how its iterations
+// are divided is left to the runtime, and all nodes have a share. Under records_mutex_.
+bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& record) {
+  using Model = loops::SharingModel;
+  if (record.reentry == Reentry::kNever || record.model->phase() != Model::Phase::kCold ||
+      record.model->rule() != Model::Rule::kPrediction || settings_.fixed_speeds ||
+      work_sharing_ == nullptr || !work_sharing_->leaves_static_loops() ||
+      !request.copied_in.empty() || runtime(request.abi).cancellation()) {
+    return false;
+  }
+  return std::ranges::all_of(record.shares, [](const NodeShare& share) { return share.speed > 0; });
 }
 
 // Whether its model would find out what sharing takes, but may not yet: what is seen of a region
@@ -225,7 +239,10 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     record.took_part.reset();
     record.apart.reset();
     record.common = {};
-    if (!record.model.has_value()) gathering_.add(record.gathering);
+    if (!record.model.has_value()) {
+      gathering_.add(record.gathering);
+      record.reentry = runtime(request.abi).reentry_of(request.outlined.function);
+    }
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
     record.model->set_core_speeds(settings_.core_speeds);
@@ -458,7 +475,9 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
                                  samples.divided && !settings_.fixed_speeds && !bound);
     trial_budget_.note(tries, elapsed, record.model->findings().alone);
     common_sharing_.note_speeds({samples.nodes.data(), node_count()}, elapsed);
-    if (by_core && !divides_by_speed(plan.shares, totals)) heed_loops(record);
+    if (by_core && plan.reentry == Reentry::kNever && !divides_by_speed(plan.shares, totals)) {
+      heed_loops(record);
+    }
     last_shared_ = &record;
   }
   common_node_.note(*record.model, elapsed);

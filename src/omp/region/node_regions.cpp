@@ -91,6 +91,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.counts = plan.counts ? 1 : 0;
   head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.keeps_values = plan.keeps_values ? 1 : 0;
+  head.reentry = static_cast<std::uint8_t>(plan.reentry);
   head.goes_on_at = plan.may_come_home ? own_code() : 0;
   if (plan.keeps_values) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
@@ -98,7 +99,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.to_give_back = arguments.mask;
   head.icvs = icvs;
   const std::string format = affinity_format_.get();
-  head.format_size = static_cast<std::uint32_t>(format.size());
+  head.format_size = static_cast<std::uint16_t>(format.size());
   std::vector<std::byte>& tail = message_;
   tail.clear();
   for (const NodeShare& share : plan.shares) {
@@ -126,7 +127,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .counts = plan.counts,
                .arguments = arguments,
                .may_come_home = plan.may_come_home,
-               .allowance = plan.may_lose});
+               .allowance = plan.may_lose,
+               .reentry = plan.reentry});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -304,7 +306,8 @@ void Node::serve_region() {
                .counts = head.counts != 0,
                .arguments = {head.arguments, head.to_give_back},
                .may_come_home = head.goes_on_at != 0,
-               .can_leave = head.goes_on_at == own_code() && services_.can_move_threads()});
+               .can_leave = head.goes_on_at == own_code() && services_.can_move_threads(),
+               .reentry = static_cast<Reentry>(head.reentry)});
   if (head.goes_on_at != 0) services_.watch_losses();
   if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());

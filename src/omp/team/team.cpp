@@ -78,6 +78,7 @@ void Team::begin(const Begin& begin) {
   if (may_come_home_ && on_origin()) homeward_ = loops::Homeward(begin.allowance);
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};
+  reentry_ = begin.reentry;
   place_ = shares_[rank_].speed > 0 ? place_of(outlined_.function, shares_) : 0;
   location_ = begin.location;
   proc_bind_ = begin.proc_bind;

@@ -74,7 +74,10 @@ class Team {
   // All participants share memory, on which their leaders meet.
   bool meets_on_board() const { return meets_on_board_; }
   Node& node() const { return node_; }
-  const void* function() const { return outlined_.function; }  // the region's
+  const Outlined& outlined() const { return outlined_; }  // the region's
+  const void* function() const { return outlined_.function; }
+  // Whether its static loop is handed out in parts, for which threads enter it again.
+  Reentry reentry() const { return reentry_; }
   // Names what this node does in it, as long as the shares stay as they are; 0: nothing.
   std::uint64_t place() const { return place_; }
   LocalRuntime& runtime() const { return *runtime_; }
@@ -161,6 +164,7 @@ class Team {
     bool may_come_home = false;
     bool can_leave = false;
     double allowance = 0;
+    Reentry reentry = Reentry::kNever;
   };
   void begin(const Begin& begin);
   // `frame` is that of the node's thread `local_id`, as the region begins.
@@ -250,6 +254,7 @@ class Team {
   bool works_alone_ = false;
   bool meets_on_board_ = false;
   Outlined outlined_;
+  Reentry reentry_ = Reentry::kNever;
   std::uint64_t place_ = 0;
   std::vector<void*> words_;
   const void* location_ = nullptr;

@@ -59,6 +59,7 @@ class ThreadRuntime final : public LocalRuntime {
   void set_dynamic(bool on) override { icvs_.dynamic = on; }
 
   std::string_view source_of(const void*) const override { return {}; }
+  Reentry reentry_of(const void*) const override { return reentry_; }
 
   void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
     barrier_ = std::make_unique<std::barrier<>>(threads);
@@ -83,6 +84,7 @@ class ThreadRuntime final : public LocalRuntime {
 
   Icvs icvs_{};
   bool cancellation_ = false;
+  Reentry reentry_ = Reentry::kNever;
 
  private:
   std::string format_;

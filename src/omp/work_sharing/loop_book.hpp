@@ -26,6 +26,7 @@ enum class LoopForm : std::uint8_t {
   kVectorBlocks,  // a run of whole vectors for each thread
   kPooled,        // handed out at run time
   kOrdered,       // chunks in the order of the iterations
+  kParts,         // a run for each thread as kBlocks, in parts that others may take over
 };
 
 // Where a loop is. `place`: kmpc's ident_t, which may name the source, or nullptr.

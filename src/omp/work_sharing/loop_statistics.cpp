@@ -21,6 +21,8 @@ LoopStatistics::Form form_of(LoopForm form) {
       return LoopStatistics::Form::kPool;
     case LoopForm::kOrdered:
       return LoopStatistics::Form::kOrdered;
+    case LoopForm::kParts:
+      return LoopStatistics::Form::kParts;
   }
   AMASIA_CHECK(false, "a loop has one of the forms");
   return LoopStatistics::Form::kPool;
@@ -124,7 +126,7 @@ LoopStatistics statistics_of(const RegionRecord& record, const LoopBook::Entry& 
   loop.chunk = met.last.chunk;
   loop.runs = met.runs;
   loop.iterations = met.iterations;
-  if (met.last.form != LoopForm::kPooled) {
+  if (met.last.form != LoopForm::kPooled && met.last.form != LoopForm::kParts) {
     add_fixed_shares(record, met.last, loop);
   } else if (outcome != nullptr) {
     add_outcome(met.last, *outcome, loop);

@@ -27,13 +27,16 @@ std::uint64_t key_of(const void* site, std::span<const NodeShare> shares) {
 void note_run(ThreadFrame& frame, loops::ScheduleRequest asked, const LoopSite& site) {
   const ThreadLoop& loop = frame.loop;
   LoopForm form = LoopForm::kPooled;
-  if (frame.doacross != nullptr) {
+  if (loop.by_region) {
+    form = LoopForm::kParts;
+  } else if (frame.doacross != nullptr) {
     form = LoopForm::kOrdered;
   } else if (!loops::schedule_of(loop.schedule.kind).pooled()) {
     form = loop.schedule.chunk == 0 ? LoopForm::kBlocks : LoopForm::kChunks;
   }
   const std::uint64_t count = site.iterations != 0 ? site.iterations : loop.space.count;
-  frame.book->note(site, {form, asked.kind, loop.schedule.kind, asked.chunk, count});
+  const auto carried_out = loop.by_region ? asked.kind : loop.schedule.kind;
+  frame.book->note(site, {form, asked.kind, carried_out, asked.chunk, count});
 }
 
 }  // namespace
@@ -100,6 +103,19 @@ void WorkSharing::begin(ThreadFrame& frame, const loops::Space& space,
       [this, &frame, code = site.code] { frame.loop.slot = open(*frame.team, frame.loop, code); });
 }
 
+void WorkSharing::begin_static(ThreadFrame& frame, const loops::Space& space,
+                               const LoopSite& site) {
+  frame.loop = ThreadLoop{};
+  frame.loop.space = space;
+  frame.loop.schedule = {loops::ScheduleKind::kHetProbeI, 0};
+  frame.loop.by_region = true;
+  frame.loop.number = frame.loops_met++;
+  if (frame.book != nullptr) note_run(frame, {}, site);
+  frame.team->enter_loop(frame, site.code);
+  on_native_stack(
+      [this, &frame, code = site.code] { frame.loop.slot = open(*frame.team, frame.loop, code); });
+}
+
 WorkSharing::NodeLoop* WorkSharing::find(std::uint32_t region, std::uint64_t number) {
   for (const auto& loop : open_) {
     if (loop->want.body.region == region && loop->want.body.number == number) return loop.get();
@@ -133,7 +149,7 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
   body.kind = begun.schedule.kind;
   // What is known of the loop is of runs by all of them, and of a loop that was cancelled they do
   // not know the same (W4).
-  const bool is_known = !team.works_alone() && !team.can_be_cancelled();
+  const bool is_known = !team.works_alone() && !team.can_be_cancelled() && !begun.by_region;
   body.key = is_known ? key_of(site, team.shares()) : 0;
   auto& powers = loop.powers;
   loop.function = team.function();
@@ -145,12 +161,18 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
     body.known = history->next.known ? 1 : 0;
     body.late = std::exchange(history->late, {});
   }
+  if (begun.by_region) {
+    body.known = body.by_region = 1;
+    body.first = begun.space.step == 1 ? begun.space.first % loops::kMostGrain : 0;
+  }
   for (std::size_t rank = 0; rank < body.nodes; ++rank) {
     const NodeShare& share = team.shares()[rank];
     // Until the loop itself is known the speeds are those by which its region divides others.
     powers[rank] = {share.threads, share.speed};
-    if (body.known != 0) powers[rank].speed = history->next.speeds[rank];
-    loop.want.sharers[rank] = {share.node.value, share.threads, powers[rank].speed};
+    if (begun.by_region) powers[rank].seam = share.seam;
+    if (history != nullptr && body.known != 0) powers[rank].speed = history->next.speeds[rank];
+    loop.want.sharers[rank] = {share.node.value, powers[rank].seam, share.threads,
+                               powers[rank].speed};
   }
   loop.pool = loops::NodePool(
       begun.schedule, body.count, team.local_size(),
@@ -166,6 +188,8 @@ loops::LoopTerms WorkSharing::terms_of(const WantBody& body) const {
   terms.rules = settings_.rules;
   terms.count = body.count;
   terms.known = body.known != 0;
+  terms.by_region = body.by_region != 0;
+  terms.first = body.first;
   return terms;
 }
 
@@ -267,7 +291,7 @@ bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& t
         [&] { return delivered() || team.gives_up_loop(number) || node_.others_hold(); },
         node_.settings().spin_in_region, "more iterations of a loop", 0);
     // What they have to tell may be what is waited for.
-    if (node_.others_hold()) node_.let_others_go();
+    if (node_.others_hold() && !delivered() && !take_over(loop)) node_.let_others_go();
     if (!delivered() && team.gives_up_loop(number)) return false;
   }
 }

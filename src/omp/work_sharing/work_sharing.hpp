@@ -67,6 +67,10 @@ class WorkSharing final : public fabric::Handler {
   // the program the loop is, by which its runs are known; nullptr: nowhere.
   void begin(ThreadFrame& frame, const loops::Space& space, loops::ScheduleRequest schedule,
              const LoopSite& site);
+  // The same of a static loop whose iterations are handed out in parts: first each node's share by
+  // the region's powers, as Team::static_share() would have it, then what others have left of
+  // theirs. Not of one node that works alone. Nothing is remembered from run to run.
+  void begin_static(ThreadFrame& frame, const loops::Space& space, const LoopSite& site);
   // The thread's next iterations, never empty; or false: it has left the loop. To be called until
   // then. May wait for a message.
   bool next(ThreadFrame& frame, loops::Iterations& range);
@@ -101,6 +105,8 @@ class WorkSharing final : public fabric::Handler {
   std::uint64_t refills() const { return refills_.load(std::memory_order_relaxed); }
 
   const LoopSettings& settings() const { return settings_; }
+  // Whether nobody has asked for a schedule of all loops.
+  bool leaves_static_loops() const { return settings_.schedule == loops::ScheduleKind::kAuto; }
 
   void on_message(const fabric::Incoming& message) override;
 
@@ -141,6 +147,8 @@ class WorkSharing final : public fabric::Handler {
   GlobalLoop& global_loop(const WantBody& body, std::span<const Sharer> sharers);
   const loops::NextRun& next_run(GlobalLoop& loop);
   std::vector<Give> ask_dealer(const WantBody& body, std::span<const Sharer> sharers);
+  std::vector<Give> answers(GlobalLoop& loop, std::span<const loops::Grant> grants);
+  bool take_over(const NodeLoop& waits);
   void hand_out(const std::vector<Give>& gives);
 
   Node& node_;

@@ -26,7 +26,7 @@ WorkSharing::GlobalLoop& WorkSharing::global_loop(const WantBody& body,
   Want want;
   want.body = body;
   for (std::size_t rank = 0; rank < sharers.size(); ++rank) {
-    powers[rank] = {sharers[rank].threads, sharers[rank].speed};
+    powers[rank] = {sharers[rank].threads, sharers[rank].speed, sharers[rank].seam};
     want.sharers[rank] = sharers[rank];
   }
   std::vector<loops::Report> told = std::exchange(told_after_end_[body.key], {});
@@ -81,6 +81,30 @@ std::vector<WorkSharing::Give> WorkSharing::ask_dealer(const WantBody& body,
   std::vector<loops::Grant> grants;
   loop.dealer.ask(body.rank, body.report, grants);
   expect(loop);
+  return answers(loop, grants);
+}
+
+// The other nodes' threads hold, so that they may come home once nothing is left of the loop that
+// no node was given: what a thread of the origin waits for is there then. False: the loop is not
+// under way.
+bool WorkSharing::take_over(const NodeLoop& waits) {
+  std::vector<Give> gives;
+  {
+    const std::lock_guard lock(global_mutex_);
+    const auto found = global_.find(waits.want.body.number);
+    if (waits.want.body.region != global_region_ || found == global_.end()) return false;
+    std::vector<loops::Grant> grants;
+    found->second.dealer.take_over(waits.want.body.rank, grants);
+    gives = answers(found->second, grants);
+  }
+  hand_out(gives);
+  return true;
+}
+
+// Under global_mutex_.
+std::vector<WorkSharing::Give> WorkSharing::answers(GlobalLoop& loop,
+                                                    std::span<const loops::Grant> grants) {
+  const WantBody body = loop.want.body;
   std::vector<Give> gives;
   for (const loops::Grant& grant : grants) {
     Give give;

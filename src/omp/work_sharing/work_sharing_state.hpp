@@ -19,7 +19,8 @@ inline constexpr fabric::MessageType kGiveMessage = kWorkSharingFirst + 1;
 
 // A node that shares a loop, in messages.
 struct WorkSharing::Sharer {
-  std::uint32_t node;
+  std::uint16_t node;
+  loops::Seam seam;
   std::uint32_t threads;
   std::uint32_t speed;  // that the loop begins with
 };
@@ -36,7 +37,9 @@ struct WorkSharing::WantBody {
   std::uint64_t key;
   loops::ScheduleKind kind;
   std::uint8_t known;
-  std::uint8_t unused[6];
+  std::uint8_t by_region;  // with `first`: loops::LoopTerms
+  std::uint8_t unused[3];
+  std::uint16_t first;
   loops::Report report;  // since the last request
   loops::Report late;    // of the loop's last run, after its last request
 };

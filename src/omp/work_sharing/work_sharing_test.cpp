@@ -89,6 +89,51 @@ TEST(WorkSharing, LoopsInARowGiveEveryIterationOnce) {
   }
 }
 
+// In parts: each iteration once, among other loops.
+TEST(WorkSharing, StaticLoopsInPartsGiveEveryIterationOnce) {
+  for (std::uint32_t seed = 0; seed < 12; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::uint32_t> threads(2 + random() % 3);
+    for (auto& n : threads) n = 1 + random() % 3;
+    LoopbackJob job(threads);
+    char site;
+    for (int region = 0; region < 8; ++region) {
+      const std::uint64_t count = 1 + random() % 2000;
+      std::vector<std::atomic<int>> runs(count), dynamic(count);
+      job.region([&](ThreadFrame& frame) {
+        WorkSharing& sharing = *frame.team->node().work_sharing();
+        sharing.begin_static(frame, {5, 1, count}, &site);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          for (auto n = range.begin; n < range.end; ++n) runs[n].fetch_add(1);
+        }
+        sharing.begin(frame, {0, 1, count}, {loops::ScheduleKind::kAuto, 0}, &site);
+        for (loops::Iterations range; sharing.next(frame, range);) {
+          for (auto n = range.begin; n < range.end; ++n) dynamic[n].fetch_add(1);
+        }
+      });
+      for (const auto& one : runs) ASSERT_EQ(one.load(), 1) << "seed " << seed;
+      for (const auto& one : dynamic) ASSERT_EQ(one.load(), 1) << "seed " << seed;
+    }
+  }
+}
+
+TEST(WorkSharing, OfAStaticLoopInPartsOthersDoWhatANodeHasLeft) {
+  LoopbackJob job({1, 1});
+  constexpr std::uint64_t kCount = 6400;
+  std::array<std::atomic<std::uint64_t>, 2> done{};
+  job.region([&](ThreadFrame& frame) {
+    WorkSharing& sharing = *frame.team->node().work_sharing();
+    sharing.begin_static(frame, {0, 1, kCount}, nullptr);
+    for (loops::Iterations range; sharing.next(frame, range);) {
+      const auto each = std::chrono::microseconds(frame.team->on_origin() ? 10 : 100);
+      std::this_thread::sleep_for(each * range.size());
+      done[frame.team->rank()].fetch_add(range.size());
+    }
+  });
+  EXPECT_EQ(done[0] + done[1], kCount);
+  EXPECT_GT(done[0].load(), kCount * 3 / 4);
+}
+
 // A region that has decided for the origin only, whose threads stay on their nodes: nothing is
 // probed, and no history of shared runs brings the others back.
 TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
