@@ -11,6 +11,31 @@ namespace {
 
 // Functions as clang 14 and 19 write them at several levels of optimisation, shortened, and ones
 // that must not be entered again. What they call is reached by slots, as other objects' functions.
+extern "C" void reentry_plain();
+extern "C" void reentry_reduces();
+extern "C" void reentry_without_optimisation();
+extern "C" void reentry_with_debug_information();
+extern "C" void reentry_checks_its_stack();
+extern "C" void reentry_counts_before();
+extern "C" void reentry_writes_a_variable_before();
+extern "C" void reentry_writes_a_thread_local_before();
+extern "C" void reentry_fills_others();
+extern "C" void reentry_writes_by_what_it_loaded();
+extern "C" void reentry_may_write_others();
+extern "C" void reentry_calls_before();
+extern "C" void reentry_writes_after();
+extern "C" void reentry_calls_after();
+extern "C" void reentry_writes_after_reducing();
+extern "C" void reentry_may_not_reduce();
+extern "C" void reentry_has_two_loops();
+extern "C" void reentry_meets();
+extern "C" void reentry_shows_threads();
+extern "C" void reentry_may_leave_the_loop();
+extern "C" void reentry_jumps_by_table();
+extern "C" void reentry_has_no_loop();
+extern "C" void reentry_asks_the_kernel();
+extern "C" void reentry_is_no_code();
+
 asm(R"(
   .pushsection .text
   .macro calls name
@@ -284,53 +309,50 @@ Callee callee_of(const void* function) {
   return callees.at(reinterpret_cast<std::uintptr_t>(function));
 }
 
-// The address of the function of that name.
-#define REENTRY_OF(name)                                        \
-  [] {                                                          \
-    extern const char name##_code[] __asm__("reentry_" #name);  \
-    return reentry_of(name##_code, callee_of);                  \
-  }()
+Reentry of(void (*function)()) {
+  return reentry_of(reinterpret_cast<const void*>(function), callee_of);
+}
 
 TEST(Reentry, OfAFunctionThatIsOnlyALoopIsShown) {
-  EXPECT_EQ(REENTRY_OF(plain), Reentry::kPlain);
-  EXPECT_EQ(REENTRY_OF(without_optimisation), Reentry::kPlain);
-  EXPECT_EQ(REENTRY_OF(with_debug_information), Reentry::kPlain);
-  EXPECT_EQ(REENTRY_OF(checks_its_stack), Reentry::kPlain);
+  EXPECT_EQ(of(reentry_plain), Reentry::kPlain);
+  EXPECT_EQ(of(reentry_without_optimisation), Reentry::kPlain);
+  EXPECT_EQ(of(reentry_with_debug_information), Reentry::kPlain);
+  EXPECT_EQ(of(reentry_checks_its_stack), Reentry::kPlain);
 }
 
 TEST(Reentry, OfALoopThatReducesIsShown) {
-  EXPECT_EQ(REENTRY_OF(reduces), Reentry::kReduces);
+  EXPECT_EQ(of(reentry_reduces), Reentry::kReduces);
 }
 
 TEST(Reentry, IsDeniedToWhatChangesAnythingBeforeItsLoop) {
-  EXPECT_EQ(REENTRY_OF(counts_before), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(writes_a_variable_before), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(writes_a_thread_local_before), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(fills_others), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(writes_by_what_it_loaded), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(may_write_others), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(calls_before), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(asks_the_kernel), Reentry::kNever);
+  EXPECT_EQ(of(reentry_counts_before), Reentry::kNever);
+  EXPECT_EQ(of(reentry_writes_a_variable_before), Reentry::kNever);
+  EXPECT_EQ(of(reentry_writes_a_thread_local_before), Reentry::kNever);
+  EXPECT_EQ(of(reentry_fills_others), Reentry::kNever);
+  EXPECT_EQ(of(reentry_writes_by_what_it_loaded), Reentry::kNever);
+  EXPECT_EQ(of(reentry_may_write_others), Reentry::kNever);
+  EXPECT_EQ(of(reentry_calls_before), Reentry::kNever);
+  EXPECT_EQ(of(reentry_asks_the_kernel), Reentry::kNever);
 }
 
 TEST(Reentry, IsDeniedToWhatChangesAnythingAfterItsLoop) {
-  EXPECT_EQ(REENTRY_OF(writes_after), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(calls_after), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(writes_after_reducing), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(may_not_reduce), Reentry::kNever);
+  EXPECT_EQ(of(reentry_writes_after), Reentry::kNever);
+  EXPECT_EQ(of(reentry_calls_after), Reentry::kNever);
+  EXPECT_EQ(of(reentry_writes_after_reducing), Reentry::kNever);
+  EXPECT_EQ(of(reentry_may_not_reduce), Reentry::kNever);
 }
 
 TEST(Reentry, IsDeniedToWhatHasOtherConstructs) {
-  EXPECT_EQ(REENTRY_OF(has_two_loops), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(meets), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(shows_threads), Reentry::kNever);
+  EXPECT_EQ(of(reentry_has_two_loops), Reentry::kNever);
+  EXPECT_EQ(of(reentry_meets), Reentry::kNever);
+  EXPECT_EQ(of(reentry_shows_threads), Reentry::kNever);
 }
 
 TEST(Reentry, IsDeniedWhereNotAllPathsAreSeen) {
-  EXPECT_EQ(REENTRY_OF(may_leave_the_loop), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(jumps_by_table), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(has_no_loop), Reentry::kNever);
-  EXPECT_EQ(REENTRY_OF(is_no_code), Reentry::kNever);
+  EXPECT_EQ(of(reentry_may_leave_the_loop), Reentry::kNever);
+  EXPECT_EQ(of(reentry_jumps_by_table), Reentry::kNever);
+  EXPECT_EQ(of(reentry_has_no_loop), Reentry::kNever);
+  EXPECT_EQ(of(reentry_is_no_code), Reentry::kNever);
   const int here = 0;
   EXPECT_EQ(reentry_of(&here, callee_of), Reentry::kNever);
 }
