@@ -218,7 +218,9 @@ int main(void) {
   int after = 0, after_reduction = 0;
   counts_after(&after);
   counts_after_reduction(&after_reduction);
-  expect(after == omp_get_max_threads() && after_reduction == after);
+  // A team may have fewer threads than it might.
+  expect(after >= 1 && after <= omp_get_max_threads());
+  expect(after_reduction >= 1 && after_reduction <= omp_get_max_threads());
   keeps_between_loops();
   keeps_a_private_sum();
   locked();
