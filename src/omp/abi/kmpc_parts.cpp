@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 
 #include "omp/team/team.hpp"
 #include "omp/work_sharing/turns.hpp"
@@ -13,39 +12,6 @@
 
 namespace amasia::omp::kmpc {
 namespace {
-
-using namespace std::string_view_literals;
-
-struct Named {
-  std::string_view begin;  // of the name
-  Callee callee;
-};
-
-// The first that fits counts.
-constexpr std::array kNamed = {
-    Named{"__kmpc_for_static_init_", Callee::kBounds},
-    Named{"__kmpc_for_static_fini", Callee::kLoopEnd},
-    Named{"__kmpc_reduce_nowait", Callee::kReduces},
-    Named{"__kmpc_end_reduce_nowait", Callee::kReduced},
-    Named{"__kmpc_global_thread_num", Callee::kHarmless},
-    Named{"__kmpc_critical", Callee::kIteration},
-    Named{"__kmpc_end_critical", Callee::kIteration},
-    Named{"__kmpc_atomic_", Callee::kIteration},
-    Named{"__kmpc_flush", Callee::kIteration},
-    Named{"omp_get_wtime", Callee::kIteration},
-    Named{"omp_set_lock", Callee::kIteration},
-    Named{"omp_unset_lock", Callee::kIteration},
-    Named{"omp_test_lock", Callee::kIteration},
-    Named{"__kmpc_", Callee::kConstruct},
-    Named{"kmpc_", Callee::kConstruct},
-    Named{"omp_", Callee::kConstruct},
-    Named{"__stack_chk_fail", Callee::kEnds},
-    Named{"abort", Callee::kEnds},
-    Named{"__assert_fail", Callee::kEnds},
-    Named{"_ZSt9terminatev", Callee::kEnds},
-    Named{"__cxa_throw", Callee::kEnds},
-    Named{"_Unwind_Resume", Callee::kEnds},
-};
 
 // These are chosen by the processor, and have no names.
 bool fills(const void* function) {
@@ -83,11 +49,7 @@ Callee callee_of(const void* function) {
   if (fills(function)) return Callee::kFills;
   Dl_info info{};
   if (dladdr(function, &info) != 0 && info.dli_saddr == function && info.dli_sname != nullptr) {
-    const std::string_view name = info.dli_sname;
-    const auto fits = [name](const Named& named) { return name.starts_with(named.begin); };
-    if (const auto* const found = std::ranges::find_if(kNamed, fits); found != kNamed.end()) {
-      return found->callee;
-    }
+    return callee_named(info.dli_sname);
   }
   return Callee::kOther;
 }
@@ -96,6 +58,7 @@ loops::Iterations part_of_loop(ThreadFrame& frame, const loops::Space& space,
                                const LoopSite& site) {
   ThreadParts& parts = frame.parts;
   if (parts.inside) return parts.part;
+  AMASIA_CHECK(!parts.open, "a region whose function is entered again has one loop");
   frame.team->node().work_sharing()->begin_static(frame, space, site);
   parts.open = next_iterations(frame, parts.part);
   return parts.open ? parts.part : loops::Iterations{};

@@ -3,11 +3,11 @@
 
 #include <Zydis/Zydis.h>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <optional>
 #include <span>
-#include <tuple>
 #include <vector>
 
 #include "omp/region/program_code.hpp"
@@ -18,7 +18,7 @@ namespace {
 // More instructions than this are not followed.
 constexpr std::size_t kMostSteps = 20'000;
 
-// Which registers hold an address in the function's own stack, for certain; by ZydisRegisterGetId.
+// Which registers hold an address in the function's own stack, for certain; RAX is bit 0.
 using Registers = std::uint16_t;
 
 constexpr Registers bit_of(ZydisRegister whole) {
@@ -311,6 +311,39 @@ class Proof {
 };
 
 }  // namespace
+
+Callee callee_named(std::string_view name) {
+  constexpr std::array<std::string_view, 6> kEnding = {
+      "__stack_chk_fail", "abort", "__assert_fail", "_ZSt9terminatev", "__cxa_throw",
+      "_Unwind_Resume"};
+  if (std::ranges::find(kEnding, name) != kEnding.end()) return Callee::kEnds;
+  struct Named {
+    std::string_view begin;
+    Callee callee;
+  };
+  // The first that fits counts.
+  constexpr std::array kNamed = {
+      Named{"__kmpc_for_static_init_", Callee::kBounds},
+      Named{"__kmpc_for_static_fini", Callee::kLoopEnd},
+      Named{"__kmpc_reduce_nowait", Callee::kReduces},
+      Named{"__kmpc_end_reduce_nowait", Callee::kReduced},
+      Named{"__kmpc_global_thread_num", Callee::kHarmless},
+      Named{"__kmpc_critical", Callee::kIteration},
+      Named{"__kmpc_end_critical", Callee::kIteration},
+      Named{"__kmpc_atomic_", Callee::kIteration},
+      Named{"__kmpc_flush", Callee::kIteration},
+      Named{"omp_get_wtime", Callee::kIteration},
+      Named{"omp_set_lock", Callee::kIteration},
+      Named{"omp_unset_lock", Callee::kIteration},
+      Named{"omp_test_lock", Callee::kIteration},
+      Named{"__kmpc_", Callee::kConstruct},
+      Named{"kmpc_", Callee::kConstruct},
+      Named{"omp_", Callee::kConstruct},
+  };
+  const auto fits = [name](const Named& named) { return name.starts_with(named.begin); };
+  const auto* const found = std::ranges::find_if(kNamed, fits);
+  return found != kNamed.end() ? found->callee : Callee::kOther;
+}
 
 Reentry reentry_of(const void* function, Callee (*callee_of)(const void* function)) {
   const ProgramCode code = ProgramCode::around(function);

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 namespace amasia::omp {
 
@@ -37,6 +38,10 @@ enum class Callee : std::uint8_t {
   kConstruct,  // any other of the OpenMP runtime
   kEnds,       // does not return, as abort
 };
+
+// Of a function by its name, which libraries other than the program's own object export. An OpenMP
+// runtime's are told by how they begin, those that do not return by the whole name.
+Callee callee_named(std::string_view name);
 
 // `callee_of` is asked about functions in other objects than `function`'s. x86-64, kmpc's ABI. To
 // be called on a native stack; a tenth of a millisecond and more, allocates. kNever when in doubt.
