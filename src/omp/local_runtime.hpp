@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "omp/frame.hpp"
-#include "omp/region/reentry.hpp"
+#include "omp/code/reentry.hpp"
 #include "omp/region/region.hpp"
 
 namespace amasia::omp {

@@ -3,6 +3,7 @@
 //
 //   frame, native   where a thread stands; leaving managed stacks
 //   node            what a node has, once for the process
+//   code/           what the program's compiled code does, as far as sharing depends on it
 //   region/         which nodes take part in a region, how they learn of it, what it cost
 //   team/           what the threads of a region do together: single, reduction, cancellation, …
 //   meeting/        how teams meet: barriers, on the board of a host and by message

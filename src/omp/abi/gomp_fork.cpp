@@ -12,7 +12,7 @@
 #include "omp/abi/omp_api.hpp"
 #include "omp/abi/openmp_runtime.hpp"
 #include "omp/native.hpp"
-#include "omp/region/outlined_code.hpp"
+#include "omp/code/outlined_code.hpp"
 
 namespace amasia::omp::gomp {
 namespace {

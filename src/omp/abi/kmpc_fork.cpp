@@ -9,7 +9,7 @@
 #include "omp/abi/kmpc.hpp"
 #include "omp/abi/omp_api.hpp"
 #include "omp/native.hpp"
-#include "omp/region/outlined_code.hpp"
+#include "omp/code/outlined_code.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {

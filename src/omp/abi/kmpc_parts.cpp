@@ -1,25 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/abi/kmpc_parts.hpp"
 
-#include <dlfcn.h>
-
-#include <algorithm>
-#include <array>
-
 #include "omp/team/team.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {
-
-// These are chosen by the processor, and have no names.
-bool fills(const void* function) {
-  static const std::array<const void*, 3> functions = {dlsym(RTLD_DEFAULT, "memset"),
-                                                       dlsym(RTLD_DEFAULT, "memcpy"),
-                                                       dlsym(RTLD_DEFAULT, "memmove")};
-  return std::ranges::find(functions, function) != functions.end();
-}
 
 // What follows runs on the node where the thread is by then, so nothing that was read of its frame
 // may be kept from one call to the next: these are not to be inlined.
@@ -44,15 +31,6 @@ bool fills(const void* function) {
 }
 
 }  // namespace
-
-Callee callee_of(const void* function) {
-  if (fills(function)) return Callee::kFills;
-  Dl_info info{};
-  if (dladdr(function, &info) != 0 && info.dli_saddr == function && info.dli_sname != nullptr) {
-    return callee_named(info.dli_sname);
-  }
-  return Callee::kOther;
-}
 
 loops::Iterations part_of_loop(ThreadFrame& frame, const loops::Space& space,
                                const LoopSite& site) {

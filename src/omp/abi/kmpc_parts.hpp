@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Static loops of clang's that are handed out in parts (region/reentry.hpp): the thread has one
+// Static loops of clang's that are handed out in parts (code/reentry.hpp): the thread has one
 // part when the loop's bounds are asked for, and enters the region's function again for each other
 // one, from inside of the call that ends the loop.
 //
@@ -18,9 +18,6 @@
 #include "omp/work_sharing/loop_book.hpp"
 
 namespace amasia::omp::kmpc {
-
-// For the proof: by the name of the entry point, or of the library function.
-Callee callee_of(const void* function);
 
 // Whether static loops of the region that the thread is in are handed out so; and whether this one
 // is. One with a few iterations for each thread is not: they are dear, or wait for one another.

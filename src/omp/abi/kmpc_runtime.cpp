@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program's kmpc runtime (libomp) as the team uses it.
+#include "omp/abi/callees.hpp"
 #include "omp/abi/kmpc.hpp"
-#include "omp/abi/kmpc_parts.hpp"
 #include "omp/abi/openmp_runtime.hpp"
 
 namespace amasia::omp::kmpc {

@@ -15,7 +15,7 @@
 #include "base/base.hpp"
 #include "loops/loops.hpp"
 #include "omp/region/gathering.hpp"
-#include "omp/region/reentry.hpp"
+#include "omp/code/reentry.hpp"
 #include "omp/work_sharing/loop_book.hpp"
 
 namespace amasia::omp {

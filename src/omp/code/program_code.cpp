@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/region/program_code.hpp"
+#include "omp/code/program_code.hpp"
 
 #include <link.h>
 

@@ -15,7 +15,8 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
+
+#include "omp/code/callee.hpp"
 
 namespace amasia::omp {
 
@@ -25,26 +26,8 @@ enum class Reentry : std::uint8_t {
   kReduces,  // after the loop's end it reduces by __kmpc_reduce_nowait
 };
 
-// What a function that is called is to the proof.
-enum class Callee : std::uint8_t {
-  kOther,      // of the program, or of a library
-  kHarmless,   // changes nothing, as __kmpc_global_thread_num
-  kFills,      // writes what its first argument points to and nothing else, as memset
-  kBounds,     // __kmpc_for_static_init_…
-  kLoopEnd,    // __kmpc_for_static_fini
-  kReduces,    // __kmpc_reduce_nowait
-  kReduced,    // __kmpc_end_reduce_nowait
-  kIteration,  // of the OpenMP runtime, and allowed in iterations, as locks are
-  kConstruct,  // any other of the OpenMP runtime
-  kEnds,       // does not return, as abort
-};
-
-// Of a function by its name, which libraries other than the program's own object export. An OpenMP
-// runtime's are told by how they begin, those that do not return by the whole name.
-Callee callee_named(std::string_view name);
-
 // `callee_of` is asked about functions in other objects than `function`'s. x86-64, kmpc's ABI. To
 // be called on a native stack; a tenth of a millisecond and more, allocates. kNever when in doubt.
-Reentry reentry_of(const void* function, Callee (*callee_of)(const void* function));
+Reentry reentry_of(const void* function, CalleeOf callee_of);
 
 }  // namespace amasia::omp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/region/reentry.hpp"
+#include "omp/code/reentry.hpp"
 
 #include <gtest/gtest.h>
 
@@ -355,18 +355,6 @@ TEST(Reentry, IsDeniedWhereNotAllPathsAreSeen) {
   EXPECT_EQ(of(reentry_is_no_code), Reentry::kNever);
   const int here = 0;
   EXPECT_EQ(reentry_of(&here, callee_of), Reentry::kNever);
-}
-
-TEST(Reentry, KnowsWhatIsCalledByItsName) {
-  EXPECT_EQ(callee_named("__kmpc_for_static_init_8u"), Callee::kBounds);
-  EXPECT_EQ(callee_named("__kmpc_end_reduce_nowait"), Callee::kReduced);
-  EXPECT_EQ(callee_named("__kmpc_end_reduce"), Callee::kConstruct);
-  EXPECT_EQ(callee_named("__kmpc_critical_with_hint"), Callee::kIteration);
-  EXPECT_EQ(callee_named("__kmpc_cancel"), Callee::kConstruct);
-  EXPECT_EQ(callee_named("omp_get_thread_num"), Callee::kConstruct);
-  EXPECT_EQ(callee_named("sqrt"), Callee::kOther);
-  EXPECT_EQ(callee_named("abort"), Callee::kEnds);
-  EXPECT_EQ(callee_named("abort_if_asked"), Callee::kOther) << "it may come back";
 }
 
 }  // namespace

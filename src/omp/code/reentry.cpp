@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/region/reentry.hpp"
-
-#include <Zydis/Zydis.h>
+#include "omp/code/reentry.hpp"
 
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
-#include <span>
 #include <vector>
 
-#include "omp/region/program_code.hpp"
+#include "omp/code/instruction.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -49,31 +45,15 @@ struct Point {
   auto operator<=>(const Point&) const = default;
 };
 
-struct Instruction {
-  ZydisDecodedInstruction what;
-  std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> all_operands;
-
-  std::span<const ZydisDecodedOperand> operands() const {
-    return {all_operands.data(), what.operand_count};
-  }
-};
-
-bool is_whole(ZydisRegister reg) {
-  return ZydisRegisterGetClass(reg) == ZYDIS_REGCLASS_GPR64 && reg != ZYDIS_REGISTER_RIP;
-}
-
 bool writes_memory(const ZydisDecodedOperand& operand) {
-  return operand.type == ZYDIS_OPERAND_TYPE_MEMORY && operand.mem.type != ZYDIS_MEMOP_TYPE_AGEN &&
-         (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) != 0;
+  return is_access_to_memory(operand) && is_written(operand);
 }
 
 // All that may follow when a function begins with one point.
 class Proof {
  public:
-  Proof(const ProgramCode& code, Callee (*callee_of)(const void*))
-      : code_(code), callee_of_(callee_of) {
-    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  }
+  Proof(const ProgramCode& code, CalleeOf callee_of)
+      : reader_(code), callee_of_(callee_of) {}
 
   Reentry run(const Byte* function) {
     go_to({function, Phase::kBefore}, kStackPointer);
@@ -104,12 +84,7 @@ class Proof {
 
   bool step(const Point& point, Registers held) {
     Instruction instruction;
-    if (!code_.holds(point.at)) return false;
-    const auto room = static_cast<ZyanUSize>(code_.end() - point.at);
-    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, point.at, room, &instruction.what,
-                                             instruction.all_operands.data()))) {
-      return false;
-    }
+    if (!reader_.read(point.at, instruction)) return false;
     if (is_pure(point.phase) && !changes_own_stack_only(instruction, held)) return false;
     Point next = point;
     next.at += instruction.what.length;
@@ -154,19 +129,15 @@ class Proof {
   }
 
   static bool is_held(ZydisRegister reg, Registers held) {
-    return is_whole(reg) && (held & bit_of(reg)) != 0;
+    return is_whole_register(reg) && (held & bit_of(reg)) != 0;
   }
 
   static Registers held_after(const Instruction& instruction, Registers held) {
     Registers after = held;
     for (const ZydisDecodedOperand& operand : instruction.operands()) {
-      if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
-          (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0) {
-        continue;
-      }
-      const ZydisRegister whole =
-          ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value);
-      if (!is_whole(whole) || whole == ZYDIS_REGISTER_RSP) continue;
+      if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER || !is_written(operand)) continue;
+      const ZydisRegister whole = whole_register(operand.reg.value);
+      if (whole == ZYDIS_REGISTER_NONE || whole == ZYDIS_REGISTER_RSP) continue;
       const bool is_first = &operand == instruction.all_operands.data();
       const bool still =
           is_first && operand.reg.value == whole && result_is_held(instruction, held);
@@ -203,33 +174,8 @@ class Proof {
     return true;
   }
 
-  // Where a direct call or jump goes, or one through a slot of the object's table.
-  struct Target {
-    const Byte* here = nullptr;   // in the same object
-    const void* there = nullptr;  // in another one
-  };
-  std::optional<Target> target_of(const Instruction& instruction, const Byte* next) const {
-    const ZydisDecodedOperand& to = instruction.all_operands[0];
-    if (to.type == ZYDIS_OPERAND_TYPE_IMMEDIATE && to.imm.is_relative != 0) {
-      return target_at(next + to.imm.value.s);
-    }
-    const bool by_slot = to.type == ZYDIS_OPERAND_TYPE_MEMORY &&
-                         to.mem.base == ZYDIS_REGISTER_RIP &&
-                         to.mem.index == ZYDIS_REGISTER_NONE;
-    if (!by_slot) return std::nullopt;
-    const void* const value = code_.at_slot(next + to.mem.disp.value);
-    return value != nullptr ? target_at(static_cast<const Byte*>(value)) : std::nullopt;
-  }
-  std::optional<Target> target_at(const Byte* address) const {
-    if (!code_.holds(address)) return Target{nullptr, address};
-    if (const void* const there = code_.through_stub(address); there != nullptr) {
-      return target_at(static_cast<const Byte*>(there));
-    }
-    return Target{address, nullptr};
-  }
-
   bool jump(const Point& next, const Instruction& instruction, Registers held) {
-    const std::optional<Target> target = target_of(instruction, next.at);
+    const auto target = reader_.target_of(instruction, next.at);
     if (!target.has_value()) return false;
     if (target->there != nullptr) return false;  // a call whose return is this function's
     Point to = next;
@@ -239,18 +185,20 @@ class Proof {
   }
 
   bool call(Point next, const Instruction& instruction, Registers held) {
-    const std::optional<Target> target = target_of(instruction, next.at);
+    const auto target = reader_.target_of(instruction, next.at);
     const Callee callee = target.has_value() && target->there != nullptr
                               ? known(target->there)
                               : Callee::kOther;
     const bool pure = is_pure(next.phase);
     switch (callee) {
       case Callee::kOther:
+      case Callee::kOfReals:
         if (!pure) break;
         return target.has_value() && target->here != nullptr && enter(next, target->here, held);
       case Callee::kHarmless:
         break;
       case Callee::kFills:
+      case Callee::kCopies:
         if (pure && !is_held(ZYDIS_REGISTER_RDI, held)) return false;
         break;
       case Callee::kBounds:
@@ -275,6 +223,8 @@ class Proof {
       case Callee::kIteration:
         if (next.phase != Phase::kIterations) return false;
         break;
+      case Callee::kThreadNumber:
+      case Callee::kTeamSize:
       case Callee::kConstruct:
         return false;
       case Callee::kEnds:
@@ -298,9 +248,8 @@ class Proof {
     return true;
   }
 
-  const ProgramCode& code_;
-  Callee (*const callee_of_)(const void*);
-  ZydisDecoder decoder_;
+  const InstructionReader reader_;
+  const CalleeOf callee_of_;
   std::map<const void*, Callee> callees_;
   std::map<Point, Registers> seen_;
   std::vector<Point> open_;
@@ -312,40 +261,7 @@ class Proof {
 
 }  // namespace
 
-Callee callee_named(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kEnding = {
-      "__stack_chk_fail", "abort", "__assert_fail", "_ZSt9terminatev", "__cxa_throw",
-      "_Unwind_Resume"};
-  if (std::ranges::find(kEnding, name) != kEnding.end()) return Callee::kEnds;
-  struct Named {
-    std::string_view begin;
-    Callee callee;
-  };
-  // The first that fits counts.
-  constexpr std::array kNamed = {
-      Named{"__kmpc_for_static_init_", Callee::kBounds},
-      Named{"__kmpc_for_static_fini", Callee::kLoopEnd},
-      Named{"__kmpc_reduce_nowait", Callee::kReduces},
-      Named{"__kmpc_end_reduce_nowait", Callee::kReduced},
-      Named{"__kmpc_global_thread_num", Callee::kHarmless},
-      Named{"__kmpc_critical", Callee::kIteration},
-      Named{"__kmpc_end_critical", Callee::kIteration},
-      Named{"__kmpc_atomic_", Callee::kIteration},
-      Named{"__kmpc_flush", Callee::kIteration},
-      Named{"omp_get_wtime", Callee::kIteration},
-      Named{"omp_set_lock", Callee::kIteration},
-      Named{"omp_unset_lock", Callee::kIteration},
-      Named{"omp_test_lock", Callee::kIteration},
-      Named{"__kmpc_", Callee::kConstruct},
-      Named{"kmpc_", Callee::kConstruct},
-      Named{"omp_", Callee::kConstruct},
-  };
-  const auto fits = [name](const Named& named) { return name.starts_with(named.begin); };
-  const auto* const found = std::ranges::find_if(kNamed, fits);
-  return found != kNamed.end() ? found->callee : Callee::kOther;
-}
-
-Reentry reentry_of(const void* function, Callee (*callee_of)(const void* function)) {
+Reentry reentry_of(const void* function, CalleeOf callee_of) {
   const ProgramCode code = ProgramCode::around(function);
   if (code.empty()) return Reentry::kNever;
   return Proof(code, callee_of).run(static_cast<const Byte*>(function));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/region/outlined_code.hpp"
+#include "omp/code/outlined_code.hpp"
 
 #include <dlfcn.h>
 
@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "omp/region/program_code.hpp"
+#include "omp/code/program_code.hpp"
 
 namespace amasia::omp {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "omp/region/outlined_code.hpp"
+#include "omp/code/outlined_code.hpp"
 
 #include <gtest/gtest.h>
 
