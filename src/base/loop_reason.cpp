@@ -112,9 +112,14 @@ std::string loop_reason(const RegionStatistics& region, const LoopStatistics& lo
                                shares_of(loop));
     case Form::kVectors:
       return now + fmt::format("dealt {}, whole vectors for each thread", shares_of(loop));
-    case Form::kParts:
-      return now + fmt::format("shared {} in parts, at first by the speeds of its region",
-                               shares_of(loop));
+    case Form::kParts: {
+      if (loop.per_node.empty()) return now + "handed out in parts";
+      // gcc's loops are seen in no other run.
+      const bool has_run_since = region.shared.runs > loop.runs;
+      return now + fmt::format("shared {} in parts{}", shares_of(loop),
+                               has_run_since ? " when it first ran"
+                                             : ", at first by the speeds of its region");
+    }
     case Form::kOrdered:
       return now + fmt::format("dealt {} in turn, so that its ordered parts go on",
                                shares_of(loop));

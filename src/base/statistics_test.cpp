@@ -195,6 +195,11 @@ TEST(Statistics, LoopsSayWhyTheyAreWhereTheyAre) {
   loop.form = Form::kParts;
   EXPECT_EQ(loop_reason(region, loop),
             "shared 0.60 : 0.40 in parts, at first by the speeds of its region");
+  region.shared.runs = loop.runs + 1;
+  EXPECT_EQ(loop_reason(region, loop), "shared 0.60 : 0.40 in parts when it first ran");
+  LoopStatistics at_home;
+  at_home.form = Form::kParts;
+  EXPECT_EQ(loop_reason(region, at_home), "handed out in parts");
   loop.form = Form::kPool;
   EXPECT_EQ(loop_reason(region, loop),
             "shared 0.60 : 0.40: it is over before any node has to ask for more");

@@ -58,12 +58,15 @@ struct ThreadLoop {
   loops::Iterations chunk;
 };
 
-// The static loop of a region whose function may be entered again (region/reentry.hpp), where it is
+// The static loop of a region whose function may be entered again (code/reentry.hpp), where it is
 // handed out in parts: the thread has this part, and enters the function for each further one.
 struct ThreadParts {
   bool open = false;    // the thread has been given the first one
   bool inside = false;  // it is in the function again
+  // What it is to execute; of a region of gcc's (NumberedParts): for which threads it is still to
+  // stand in, and for which it does.
   loops::Iterations part;
+  std::uint32_t number = 0;
   void** copies = nullptr;  // while it is: the private copies of the reduction that it has come to
 };
 

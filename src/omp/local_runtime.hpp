@@ -4,12 +4,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "omp/frame.hpp"
-#include "omp/code/reentry.hpp"
+#include "omp/code/idle_thread.hpp"
 #include "omp/region/region.hpp"
+#include "omp/code/region_code.hpp"
 
 namespace amasia::omp {
 
@@ -62,7 +64,9 @@ class LocalRuntime {
 
   // Whether its threads may enter a region's function again for further iterations. On a native
   // stack; looks at its code.
-  virtual Reentry reentry_of(const void* function) const = 0;
+  virtual RegionCode code_of(const void* function) const = 0;
+  // Of a region whose code is kNumbered, before it is executed; on a native stack.
+  virtual std::optional<IdleThread> idle_thread_of(const Outlined& outlined) const = 0;
 
   // Forks exactly `threads` threads, the caller among them, each of which calls body.run. Returns
   // when all have returned and joined. On the native stack of the calling thread.

@@ -256,6 +256,7 @@ class Node final : public fabric::Handler {
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
+  void hand_out_parts(const RegionRequest& request, const RegionRecord& record, RegionPlan& plan);
   bool puts_off(const loops::SharingModel& model, Nanos now) const;
   void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
   void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);

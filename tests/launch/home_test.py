@@ -61,14 +61,16 @@ class Home(LaunchTest):
             self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), construct)
 
     def test_it_goes_on_in_the_middle_of_a_part(self):
-        program = str(pathlib.Path(self.folder.name) / "scatter_in_parts")
-        subprocess.run(["clang-19", "-O2", "-fopenmp", str(SOURCE.parent / "scatter_in_parts.c"),
-                        "-o", program], check=True)
-        for construct in ("plain", "sum"):
-            region, _ = self.statistics("-n2", SLOW, threads=2,
-                                        command=(program, construct, ADDITIONS))
-            self.assertEqual([loop["form"] for loop in region["loops"]], ["parts"])
-            self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), construct)
+        source = str(SOURCE.parent / "scatter_in_parts.c")
+        for compiler in ("clang-19", "gcc-12"):
+            program = str(pathlib.Path(self.folder.name) / f"scatter-{compiler}")
+            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            for construct in ("plain", "sum"):
+                region, _ = self.statistics("-n2", SLOW, threads=2,
+                                            command=(program, construct, ADDITIONS))
+                self.assertEqual([loop["form"] for loop in region["loops"]], ["parts"])
+                self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
+                                 (compiler, construct))
 
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):

@@ -3,7 +3,9 @@
 #include <cstring>
 #include <utility>
 
+#include "omp/abi/callees.hpp"
 #include "omp/abi/gomp.hpp"
+#include "omp/abi/gomp_parts.hpp"
 #include "omp/abi/openmp_runtime.hpp"
 
 namespace amasia::omp::gomp {
@@ -24,8 +26,13 @@ class GompRuntime final : public OpenMpRuntime {
 
   std::string_view source_of(const void*) const override { return {}; }
 
-  // Its code computes its loops' bounds itself.
-  Reentry reentry_of(const void*) const override { return Reentry::kNever; }
+  RegionCode code_of(const void* function) const override {
+    const std::optional<NumberedLoop> loop = numbered_loop_of(function, callee_of);
+    return loop ? RegionCode{Reentry::kNumbered, *loop} : RegionCode{};
+  }
+  std::optional<IdleThread> idle_thread_of(const Outlined& outlined) const override {
+    return omp::idle_thread_of(outlined.function, outlined.words[0], callee_of);
+  }
 
   void fork(const void*, std::uint32_t threads, std::int32_t proc_bind, LocalBody& body) override {
     real_parallel(enter_team, &body, threads, static_cast<unsigned>(proc_bind));
@@ -39,7 +46,10 @@ class GompRuntime final : public OpenMpRuntime {
       std::memcpy(&combined, extra.data(), sizeof combined);
       enter_combined(frame, combined);
     }
-    amasia_enter(outlined.function, outlined.words[0], nullptr, &frame.entry);
+    const bool in_parts = frame.team->reentry() == Reentry::kNumbered;
+    void* const function =
+        in_parts ? reinterpret_cast<void*>(execute_parts) : outlined.function;
+    amasia_enter(function, outlined.words[0], nullptr, &frame.entry);
   }
 
   // libgomp has no barrier in two halves: two whole ones stand for them. Tasks are complete after

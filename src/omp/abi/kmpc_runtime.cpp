@@ -26,9 +26,10 @@ class KmpcRuntime final : public OpenMpRuntime {
     return place != nullptr && place->psource != nullptr ? place->psource : "";
   }
 
-  Reentry reentry_of(const void* function) const override {
-    return omp::reentry_of(function, callee_of);
+  RegionCode code_of(const void* function) const override {
+    return {reentry_of(function, callee_of), {}};
   }
+  std::optional<IdleThread> idle_thread_of(const Outlined&) const override { return {}; }
 
   void fork(const void* location, std::uint32_t threads, std::int32_t proc_bind,
             LocalBody& body) override {

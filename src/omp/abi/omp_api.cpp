@@ -67,16 +67,26 @@ std::int32_t narrowed(std::int64_t value) {
       std::clamp<std::int64_t>(value, Limits::min(), Limits::max()));
 }
 
-std::int32_t thread_number() {
+// Where it stands in for threads of a larger team: whether that is what is asked for.
+bool stands_in(const ThreadFrame& frame, const void* return_address) {
+  return frame.parts.inside &&
+         frame.team->numbered().are_asked_for_at(frame.team->function(), return_address);
+}
+
+std::int32_t thread_number(const void* return_address) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_thread();
+  if (stands_in(*frame, return_address)) return static_cast<std::int32_t>(frame->parts.number);
   ++frame->asked_number;
   return static_cast<std::int32_t>(frame->global_id);
 }
 
-std::int32_t team_size() {
+std::int32_t team_size(const void* return_address) {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr) return real_team_size();
+  if (stands_in(*frame, return_address)) {
+    return static_cast<std::int32_t>(frame->team->numbered().threads);
+  }
   ++frame->asked_size;
   return static_cast<std::int32_t>(frame->team->size());
 }
@@ -146,13 +156,17 @@ std::int32_t size_at(std::int32_t at) {
 #define AMASIA_QUERY(NAME, FUNCTION)                         \
   AMASIA_ENTRY std::int32_t NAME() { return FUNCTION(); }    \
   AMASIA_ENTRY std::int32_t NAME##_() { return FUNCTION(); }
-AMASIA_QUERY(omp_get_thread_num, thread_number)
-AMASIA_QUERY(omp_get_num_threads, team_size)
 AMASIA_QUERY(omp_get_max_threads, max_threads)
 AMASIA_QUERY(omp_get_num_procs, processors)
 AMASIA_QUERY(omp_in_parallel, in_parallel)
 AMASIA_QUERY(omp_get_level, region_level)
 AMASIA_QUERY(omp_get_active_level, active_level)
+
+#define AMASIA_QUERY_OF_TEAM(NAME, FUNCTION)                                               \
+  AMASIA_ENTRY std::int32_t NAME() { return FUNCTION(__builtin_return_address(0)); }       \
+  AMASIA_ENTRY std::int32_t NAME##_() { return FUNCTION(__builtin_return_address(0)); }
+AMASIA_QUERY_OF_TEAM(omp_get_thread_num, thread_number)
+AMASIA_QUERY_OF_TEAM(omp_get_num_threads, team_size)
 
 #define AMASIA_LEVEL_QUERY(NAME, FUNCTION)                                                      \
   AMASIA_ENTRY std::int32_t NAME(std::int32_t at) { return FUNCTION(at); }                      \

@@ -22,8 +22,9 @@ namespace amasia::omp {
 
 enum class Reentry : std::uint8_t {
   kNever,
-  kPlain,    // the loop's end is all
-  kReduces,  // after the loop's end it reduces by __kmpc_reduce_nowait
+  kPlain,     // the loop's end is all
+  kReduces,   // after the loop's end it reduces by __kmpc_reduce_nowait
+  kNumbered,  // by another number of the thread and another size of the team (numbered_loop.hpp)
 };
 
 // `callee_of` is asked about functions in other objects than `function`'s. x86-64, kmpc's ABI. To

@@ -47,7 +47,7 @@ struct RegionHead {
   std::uint32_t to_give_back;  // and which of its pages the node gives back when it is done
   std::int32_t proc_bind;
   std::uint16_t format_size;
-  std::uint8_t reentry;  // Reentry: the function's, where its loop is handed out in parts
+  std::uint8_t reentry;  // Reentry: the function's, where its loop is handed out in parts,
   std::uint8_t unused;
   std::uint8_t abi;
   std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
@@ -55,6 +55,8 @@ struct RegionHead {
   std::uint8_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
   // Where a thread that has come home goes on (homecoming.hpp); 0: none will.
   std::uint64_t goes_on_at;
+  std::uint32_t numbered_threads;  // and NumberedParts
+  std::uint32_t numbered_extent;
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);

@@ -18,6 +18,18 @@ namespace {
 // that schedule(static) gives: a busy moment may have made the difference.
 constexpr double kAlike = 1.5;
 
+// Of how many threads a team would be whose parts, handed out one after the other, even out unlike
+// iterations; 0: there are too few of these.
+std::uint32_t larger_team(std::uint32_t threads, std::size_t nodes, const IdleThread& idle) {
+  constexpr std::uint64_t kLeastForEach = 16;  // a few iterations may be dear ones
+  constexpr std::uint64_t kParts = 64, kReducing = 32, kLeastParts = 8;
+  if (idle.iterations / kLeastForEach < threads) return 0;
+  // Each part reduces by itself, for which pages move.
+  const std::uint64_t parts =
+      idle.reduces ? std::max(kReducing * nodes, kLeastParts * threads) : kParts * threads;
+  return static_cast<std::uint32_t>(std::min(parts, idle.iterations));
+}
+
 double clear_speed_ratio(const machine::Calibration& calibration, NodeId node) {
   const double ratio = calibration.core_speed_ratio(node);
   return ratio > 1 / kAlike && ratio < kAlike ? 1 : ratio;
@@ -188,7 +200,7 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.may_come_home = plan.counts && predicts &&
                        request.extra.empty() && services_.can_move_threads();
   plan.may_lose = trial_budget_.left(plan.started - began_);
-  if (hands_out_parts(request, record)) plan.reentry = record.reentry;
+  if (hands_out_parts(request, record)) hand_out_parts(request, record, plan);
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
 }
@@ -197,13 +209,31 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
 // are divided is left to the runtime, and all nodes have a share. Under records_mutex_.
 bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& record) {
   using Model = loops::SharingModel;
-  if (record.reentry == Reentry::kNever || record.model->phase() != Model::Phase::kCold ||
+  if (record.code.reentry == Reentry::kNever || record.model->phase() != Model::Phase::kCold ||
       record.model->rule() != Model::Rule::kPrediction || settings_.fixed_speeds ||
       work_sharing_ == nullptr || !work_sharing_->leaves_static_loops() ||
       !request.copied_in.empty() || runtime(request.abi).cancellation()) {
     return false;
   }
   return std::ranges::all_of(record.shares, [](const NodeShare& share) { return share.speed > 0; });
+}
+
+// Under records_mutex_.
+void Node::hand_out_parts(const RegionRequest& request, const RegionRecord& record,
+                          RegionPlan& plan) {
+  if (record.code.reentry != Reentry::kNumbered) {
+    plan.reentry = record.code.reentry;
+    return;
+  }
+  std::optional<IdleThread> idle;
+  on_native_stack([&] { idle = runtime(request.abi).idle_thread_of(request.outlined); });
+  if (!idle.has_value()) return;
+  const NodeShare& last = record.shares.back();
+  const std::uint32_t size = last.offset + last.threads;
+  const std::uint32_t threads = larger_team(size, record.shares.size(), *idle);
+  if (threads == 0) return;
+  plan.reentry = Reentry::kNumbered;
+  plan.numbered = {threads, record.code.numbered.extent, idle->iterations};
 }
 
 // Whether its model would find out what sharing takes, but may not yet: what is seen of a region
@@ -241,7 +271,7 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     record.common = {};
     if (!record.model.has_value()) {
       gathering_.add(record.gathering);
-      record.reentry = runtime(request.abi).reentry_of(request.outlined.function);
+      record.code = runtime(request.abi).code_of(request.outlined.function);
     }
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));

@@ -92,6 +92,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.shows_affinity = request.shows_affinity ? 1 : 0;
   head.keeps_values = plan.keeps_values ? 1 : 0;
   head.reentry = static_cast<std::uint8_t>(plan.reentry);
+  head.numbered_threads = plan.numbered.threads;
+  head.numbered_extent = plan.numbered.extent;
   head.goes_on_at = plan.may_come_home ? own_code() : 0;
   if (plan.keeps_values) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
@@ -128,7 +130,8 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .arguments = arguments,
                .may_come_home = plan.may_come_home,
                .allowance = plan.may_lose,
-               .reentry = plan.reentry});
+               .reentry = plan.reentry,
+               .numbered = plan.numbered});
   // The team is there before its first message: other nodes' threads may ask for something before
   // this node has forked.
   mailbox_.expect_joins(region);
@@ -307,7 +310,8 @@ void Node::serve_region() {
                .arguments = {head.arguments, head.to_give_back},
                .may_come_home = head.goes_on_at != 0,
                .can_leave = head.goes_on_at == own_code() && services_.can_move_threads(),
-               .reentry = static_cast<Reentry>(head.reentry)});
+               .reentry = static_cast<Reentry>(head.reentry),
+               .numbered = {head.numbered_threads, head.numbered_extent}});
   if (head.goes_on_at != 0) services_.watch_losses();
   if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());

@@ -15,7 +15,7 @@
 #include "base/base.hpp"
 #include "loops/loops.hpp"
 #include "omp/region/gathering.hpp"
-#include "omp/code/reentry.hpp"
+#include "omp/code/region_code.hpp"
 #include "omp/work_sharing/loop_book.hpp"
 
 namespace amasia::omp {
@@ -140,7 +140,7 @@ struct RegionRecord {
     Nanos time = 0;
     std::uint64_t shared_runs = 0;
   } seen;
-  Reentry reentry = Reentry::kNever;    // of its function, once it has a model
+  RegionCode code;                      // of its function, once it has a model
   bool is_profiled = false;             // its model began with what an earlier run had found
   bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
   std::uint64_t runs_come_home = 0;     // that began shared and ended on the origin
@@ -189,8 +189,9 @@ struct RegionPlan {
   // Its threads may come home (homecoming.hpp), once it has lost this, ns.
   bool may_come_home = false;
   double may_lose = 0;
-  // Its static loop is handed out in parts.
+  // Its static loop is handed out in parts, and how.
   Reentry reentry = Reentry::kNever;
+  NumberedParts numbered;
   RegionRecord* record = nullptr;
   Nanos started = 0;
 

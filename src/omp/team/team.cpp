@@ -79,6 +79,7 @@ void Team::begin(const Begin& begin) {
   words_.assign(begin.outlined.words.begin(), begin.outlined.words.end());
   outlined_ = Outlined{begin.outlined.function, words_};
   reentry_ = begin.reentry;
+  numbered_ = begin.numbered;
   place_ = shares_[rank_].speed > 0 ? place_of(outlined_.function, shares_) : 0;
   location_ = begin.location;
   proc_bind_ = begin.proc_bind;

@@ -78,6 +78,7 @@ class Team {
   const void* function() const { return outlined_.function; }
   // Whether its static loop is handed out in parts, for which threads enter it again.
   Reentry reentry() const { return reentry_; }
+  const NumberedParts& numbered() const { return numbered_; }  // where that is kNumbered
   // Names what this node does in it, as long as the shares stay as they are; 0: nothing.
   std::uint64_t place() const { return place_; }
   LocalRuntime& runtime() const { return *runtime_; }
@@ -165,6 +166,7 @@ class Team {
     bool can_leave = false;
     double allowance = 0;
     Reentry reentry = Reentry::kNever;
+    NumberedParts numbered;
   };
   void begin(const Begin& begin);
   // `frame` is that of the node's thread `local_id`, as the region begins.
@@ -255,6 +257,7 @@ class Team {
   bool meets_on_board_ = false;
   Outlined outlined_;
   Reentry reentry_ = Reentry::kNever;
+  NumberedParts numbered_;
   std::uint64_t place_ = 0;
   std::vector<void*> words_;
   const void* location_ = nullptr;

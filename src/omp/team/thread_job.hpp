@@ -59,7 +59,8 @@ class ThreadRuntime final : public LocalRuntime {
   void set_dynamic(bool on) override { icvs_.dynamic = on; }
 
   std::string_view source_of(const void*) const override { return {}; }
-  Reentry reentry_of(const void*) const override { return reentry_; }
+  RegionCode code_of(const void*) const override { return {reentry_, {}}; }
+  std::optional<IdleThread> idle_thread_of(const Outlined&) const override { return {}; }
 
   void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
     barrier_ = std::make_unique<std::barrier<>>(threads);

@@ -169,7 +169,9 @@ WorkSharing::NodeLoop* WorkSharing::open(const Team& team, const ThreadLoop& beg
     const NodeShare& share = team.shares()[rank];
     // Until the loop itself is known the speeds are those by which its region divides others.
     powers[rank] = {share.threads, share.speed};
-    if (begun.by_region) powers[rank].seam = share.seam;
+    // Which of its iterations are in pages, threads of a larger team do not say.
+    const bool has_seams = begun.by_region && team.numbered().threads == 0;
+    if (has_seams) powers[rank].seam = share.seam;
     if (history != nullptr && body.known != 0) powers[rank].speed = history->next.speeds[rank];
     loop.want.sharers[rank] = {share.node.value, powers[rank].seam, share.threads,
                                powers[rank].speed};

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "omp/abi/gomp_parts.hpp"
+
+#include "omp/team/team.hpp"
+
+namespace amasia::omp::gomp {
+namespace {
+
+// While the function is executed its thread may go on as one of another node (homecoming.hpp). So
+// nothing that was read of its frame may be kept from one call to the next: these are not to be
+// inlined.
+[[gnu::noinline]] void begin_parts() {
+  ThreadFrame& frame = *current_frame();
+  const Team& team = *frame.team;
+  const NumberedParts& parts = team.numbered();
+  team.node().work_sharing()->begin_static(frame, {0, 1, parts.threads},
+                                           {team.function(), nullptr, parts.iterations});
+}
+
+// The next thread that it is to stand in for. May wait for a message.
+[[gnu::noinline]] bool next_number() {
+  ThreadFrame& frame = *current_frame();
+  ThreadParts& parts = frame.parts;
+  parts.inside = false;
+  if (parts.part.empty() && !next_iterations(frame, parts.part)) {
+    parts = {};
+    return false;
+  }
+  parts.inside = true;
+  parts.number = static_cast<std::uint32_t>(parts.part.begin++);
+  return true;
+}
+
+[[gnu::noinline]] void enter(void* data) {
+  reinterpret_cast<Outline>(current_frame()->team->outlined().function)(data);
+}
+
+}  // namespace
+
+void execute_parts(void* data) {
+  begin_parts();
+  while (next_number()) enter(data);
+}
+
+}  // namespace amasia::omp::gomp
