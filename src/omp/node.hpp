@@ -256,10 +256,13 @@ class Node final : public fabric::Handler {
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
-  void hand_out_parts(const RegionRequest& request, const RegionRecord& record, RegionPlan& plan);
+  void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,
+                  RegionPlan& plan);
+  NumberedParts numbers_for(const RegionRequest& request, const RegionRecord& record,
+                            std::uint32_t threads);
   bool puts_off(const loops::SharingModel& model, Nanos now) const;
   void make_model(const RegionRequest& request, std::uint32_t threads, RegionRecord& record);
-  void deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record);
+  void deal(RegionRecord::Dealt wanted, RegionRecord& record);
   void charge_stall(Nanos& seen);
   Nanos stall_since(Nanos seen) const;
   // The thread-local variables of a region's threads are brought to where these are to run. Between

@@ -13,8 +13,19 @@ namespace {
   ThreadFrame& frame = *current_frame();
   const Team& team = *frame.team;
   const NumberedParts& parts = team.numbered();
-  team.node().work_sharing()->begin_static(frame, {0, 1, parts.threads},
-                                           {team.function(), nullptr, parts.iterations});
+  const loops::Space space{0, 1, parts.threads};
+  if (parts.stay) {
+    frame.parts.part = team.static_share(frame, space);
+  } else {
+    team.node().work_sharing()->begin_static(frame, space,
+                                             {team.function(), nullptr, parts.iterations});
+  }
+}
+
+[[gnu::noinline]] bool has_number(ThreadFrame& frame) {
+  loops::Iterations& part = frame.parts.part;
+  return !part.empty() ||
+         (!frame.team->numbered().stay && next_iterations(frame, frame.parts.part));
 }
 
 // The next thread that it is to stand in for. May wait for a message.
@@ -22,7 +33,7 @@ namespace {
   ThreadFrame& frame = *current_frame();
   ThreadParts& parts = frame.parts;
   parts.inside = false;
-  if (parts.part.empty() && !next_iterations(frame, parts.part)) {
+  if (!has_number(frame)) {
     parts = {};
     return false;
   }

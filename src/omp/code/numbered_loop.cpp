@@ -163,8 +163,9 @@ class Proof {
         if (!into_register || !is_register(operands[1]) || operands[1].size < 32) break;
         put(after, operands[0], held(before, operands[1]));
         return true;
-      case ZYDIS_MNEMONIC_CDQE:
-        return true;  // from 32 bits to 64, in place
+      case ZYDIS_MNEMONIC_CDQE:  // from 32 bits to 64, in place
+      case ZYDIS_MNEMONIC_NOP:   // long ones have operands
+        return true;
       case ZYDIS_MNEMONIC_DIV:
       case ZYDIS_MNEMONIC_IDIV:
         if (held(before, operands[0]) != Held::kSize) break;

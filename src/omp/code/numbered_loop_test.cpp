@@ -106,6 +106,7 @@ numbered_of_64_bits:              # -O2
   numbered_calls size
   mov %eax, %ebx
   numbered_calls number
+  nopl 0(%rax,%rax)
   movslq %ebx, %rsi
   movslq %eax, %rcx
   mov 8(%rbp), %rax

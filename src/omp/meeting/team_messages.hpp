@@ -48,7 +48,7 @@ struct RegionHead {
   std::int32_t proc_bind;
   std::uint16_t format_size;
   std::uint8_t reentry;  // Reentry: the function's, where its loop is handed out in parts,
-  std::uint8_t unused;
+  std::uint8_t numbers_stay;
   std::uint8_t abi;
   std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
   std::uint8_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)

@@ -30,6 +30,23 @@ std::uint32_t larger_team(std::uint32_t threads, std::size_t nodes, const IdleTh
   return static_cast<std::uint32_t>(std::min(parts, idle.iterations));
 }
 
+// gcc's threads have equal shares, so that a node's power is told by how many it has: eight on a
+// core at most, and no more than the program may know of. Numbers divide finer. That they may costs
+// some 50 us in each execution, and each part of a reduction moves a page.
+bool divides_by_numbers(const RegionPlan& plan, Nanos elapsed) {
+  constexpr Nanos kLongEnough = 4 * base::kMillisecond;
+  return plan.reentry == Reentry::kNumbered && !plan.numbered.reduce && elapsed >= kLongEnough;
+}
+
+// There are nodes without a share.
+void hand_out_nothing(RegionPlan& plan) {
+  if (plan.reentry == Reentry::kNumbered) {
+    plan.numbered.stay = true;
+  } else {
+    plan.reentry = Reentry::kNever;
+  }
+}
+
 double clear_speed_ratio(const machine::Calibration& calibration, NodeId node) {
   const double ratio = calibration.core_speed_ratio(node);
   return ratio > 1 / kAlike && ratio < kAlike ? 1 : ratio;
@@ -189,10 +206,12 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
     if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
     return false;
   }
+  plan_parts(request, record, threads, plan);
+  const bool by_core = request.abi == Abi::kKmpc || plan.reentry == Reentry::kNumbered;
   // On the native stack: what is allocated on a managed one costs eight system calls.
-  const RegionRecord::Dealt wanted{threads, record.model->version(), exact, plan.alone};
+  const RegionRecord::Dealt wanted{threads, record.model->version(), exact, plan.alone, by_core};
   if (record.dealt != wanted) {
-    on_native_stack([&] { deal(request, wanted, record); });
+    on_native_stack([&] { deal(wanted, record); });
   }
   plan.shares = record.shares;
   plan.counts = record.model->probes();
@@ -200,40 +219,49 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.may_come_home = plan.counts && predicts &&
                        request.extra.empty() && services_.can_move_threads();
   plan.may_lose = trial_budget_.left(plan.started - began_);
-  if (hands_out_parts(request, record)) hand_out_parts(request, record, plan);
+  const auto works = [](const NodeShare& share) { return share.speed > 0; };
+  if (!std::ranges::all_of(record.shares, works)) hand_out_nothing(plan);
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
   return true;
 }
 
-// Whether its static loop is handed out in parts: while nothing is known of it, how its iterations
-// are divided is left to the runtime, and all nodes have a share. Under records_mutex_.
+// Whether its static loop is handed out in parts: while nothing is known of it, and how its
+// iterations are divided is left to the runtime. Under records_mutex_.
 bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& record) {
   using Model = loops::SharingModel;
-  if (record.code.reentry == Reentry::kNever || record.model->phase() != Model::Phase::kCold ||
-      record.model->rule() != Model::Rule::kPrediction || settings_.fixed_speeds ||
-      work_sharing_ == nullptr || !work_sharing_->leaves_static_loops() ||
-      !request.copied_in.empty() || runtime(request.abi).cancellation()) {
-    return false;
-  }
-  return std::ranges::all_of(record.shares, [](const NodeShare& share) { return share.speed > 0; });
+  return record.code.reentry != Reentry::kNever && record.model->phase() == Model::Phase::kCold &&
+         record.model->rule() == Model::Rule::kPrediction && !settings_.fixed_speeds &&
+         work_sharing_ != nullptr && work_sharing_->leaves_static_loops() &&
+         request.copied_in.empty() && !runtime(request.abi).cancellation();
 }
 
-// Under records_mutex_.
-void Node::hand_out_parts(const RegionRequest& request, const RegionRecord& record,
-                          RegionPlan& plan) {
-  if (record.code.reentry != Reentry::kNumbered) {
-    plan.reentry = record.code.reentry;
-    return;
+// By `threads`. Under records_mutex_.
+void Node::plan_parts(const RegionRequest& request, const RegionRecord& record,
+                      std::uint32_t threads, RegionPlan& plan) {
+  const bool handed_out = hands_out_parts(request, record);
+  if (!handed_out && !record.by_numbers) return;
+  if (record.code.reentry == Reentry::kNumbered) {
+    plan.numbered = numbers_for(request, record, threads);
+    plan.numbered.stay = !handed_out;
+    const bool fits = plan.numbered.threads > 0 && (handed_out || !plan.numbered.reduce);
+    if (!fits) {
+      plan.numbered = {};
+      return;
+    }
   }
+  plan.reentry = record.code.reentry;
+}
+
+// For an execution by `threads`; of no threads, where it cannot be divided so.
+NumberedParts Node::numbers_for(const RegionRequest& request, const RegionRecord& record,
+                                std::uint32_t threads) {
   std::optional<IdleThread> idle;
   on_native_stack([&] { idle = runtime(request.abi).idle_thread_of(request.outlined); });
-  if (!idle.has_value()) return;
-  const NodeShare& last = record.shares.back();
-  const std::uint32_t size = last.offset + last.threads;
-  const std::uint32_t threads = larger_team(size, record.shares.size(), *idle);
-  if (threads == 0) return;
-  plan.reentry = Reentry::kNumbered;
-  plan.numbered = {threads, record.code.numbered.extent, idle->iterations};
+  if (!idle.has_value()) return {};
+  return {.threads = larger_team(threads, node_count(), *idle),
+          .extent = record.code.numbered.extent,
+          .iterations = idle->iterations,
+          .reduce = idle->reduces};
 }
 
 // Whether its model would find out what sharing takes, but may not yet: what is seen of a region
@@ -317,17 +345,16 @@ void Node::set_calibration(machine::Calibration calibration) {
   calibration_ = std::move(calibration);
 }
 
-void Node::deal(const RegionRequest& request, RegionRecord::Dealt wanted, RegionRecord& record) {
+void Node::deal(RegionRecord::Dealt wanted, RegionRecord& record) {
   const Deal deal{wanted.threads, wanted.exact, settings_.capacity, record.model->powers()};
-  const bool by_core = request.abi == Abi::kKmpc;
   if (keeps_placement()) {
     if (record.shares.empty() || wanted.threads != record.dealt.threads) {
-      record.shares = by_core ? pack_threads(wanted.threads, settings_.capacity)
-                              : deal_by_power(deal);
+      record.shares = wanted.by_core ? pack_threads(wanted.threads, settings_.capacity)
+                                     : deal_by_power(deal);
     }
-    if (by_core) set_speeds(record.shares, record.model->powers(), wanted.alone);
+    if (wanted.by_core) set_speeds(record.shares, record.model->powers(), wanted.alone);
   } else {
-    record.shares = by_core ? deal_by_core(deal) : deal_by_power(deal);
+    record.shares = wanted.by_core ? deal_by_core(deal) : deal_by_power(deal);
   }
   // Threads that are all needed on the origin, or that the others' powers do not suffice for.
   if (record.shares.size() < 2) record.shares = pack_threads(wanted.threads, settings_.capacity);
@@ -476,7 +503,8 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     if ((one.marks & kKnowsTeamSize) != 0) record.knows_team_size = true;
     if ((one.marks & kAskedForSize) != 0) note_size_asked();
   }
-  const bool by_core = team_.runtime().abi() == Abi::kKmpc;
+  record.by_numbers = !keeps_placement() && divides_by_numbers(plan, elapsed);
+  const bool by_core = team_.runtime().abi() == Abi::kKmpc || plan.reentry == Reentry::kNumbered;
   using Way = RegionRecord::Way;
   const bool moved = record.model->phase() == loops::SharingModel::Phase::kElsewhere;
   record.note_outcome(elapsed, plan.alone ? Way::kAlone : moved ? Way::kElsewhere : Way::kShared);

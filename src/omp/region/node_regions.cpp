@@ -94,6 +94,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.reentry = static_cast<std::uint8_t>(plan.reentry);
   head.numbered_threads = plan.numbered.threads;
   head.numbered_extent = plan.numbered.extent;
+  head.numbers_stay = plan.numbered.stay ? 1 : 0;
   head.goes_on_at = plan.may_come_home ? own_code() : 0;
   if (plan.keeps_values) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
@@ -311,7 +312,9 @@ void Node::serve_region() {
                .may_come_home = head.goes_on_at != 0,
                .can_leave = head.goes_on_at == own_code() && services_.can_move_threads(),
                .reentry = static_cast<Reentry>(head.reentry),
-               .numbered = {head.numbered_threads, head.numbered_extent}});
+               .numbered = {.threads = head.numbered_threads,
+                            .extent = head.numbered_extent,
+                            .stay = head.numbers_stay != 0}});
   if (head.goes_on_at != 0) services_.watch_losses();
   if (head.to_give_back != 0) services_.handle_messages();  // these pages go ahead of the region
   services_.enter_place(team_.place());

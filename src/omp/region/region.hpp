@@ -141,6 +141,8 @@ struct RegionRecord {
     std::uint64_t shared_runs = 0;
   } seen;
   RegionCode code;                      // of its function, once it has a model
+  // A region of gcc's is divided by NumberedParts that stay, and not by numbers of threads.
+  bool by_numbers = false;
   bool is_profiled = false;             // its model began with what an earlier run had found
   bool knows_team_size = false;         // see kKnowsTeamSize; once seen, for ever
   std::uint64_t runs_come_home = 0;     // that began shared and ended on the origin
@@ -167,6 +169,7 @@ struct RegionRecord {
     std::uint32_t version = 0;  // of the model's powers
     bool exact = true;
     bool alone = false;
+    bool by_core = false;
     bool operator==(const Dealt&) const = default;
   };
   Dealt dealt;
@@ -189,7 +192,7 @@ struct RegionPlan {
   // Its threads may come home (homecoming.hpp), once it has lost this, ns.
   bool may_come_home = false;
   double may_lose = 0;
-  // Its static loop is handed out in parts, and how.
+  // Its static loop is handed out in parts, and how; or it is divided by numbers.
   Reentry reentry = Reentry::kNever;
   NumberedParts numbered;
   RegionRecord* record = nullptr;

@@ -5,7 +5,7 @@
 // for each core. gcc computes static shares inline from the thread number and the team size, all
 // threads alike; so there a node's power is carried by how many threads it has, on faster nodes
 // several for each core (libHetMP, ACM TOCS 2022, 3.1, has a thread a core and leaves such loops
-// even).
+// even), unless its threads stand in for those of a larger team (code/numbered_loop.hpp).
 #pragma once
 
 #include <cstdint>

@@ -252,6 +252,45 @@ static void counts_who_works(int count) {
   expect(working >= 1 && working <= team);
 }
 
+// Each execution again, long enough for what is known of it by then to count.
+static void again_and_again(long *const results) {
+  for (int round = 1; round <= 8; round++) {
+#pragma omp parallel for
+    for (long i = 0; i < kCount; i++) {
+      results[i] = by_number(i) + round;
+      touched[i]++;
+    }
+    for (long i = 0; i < kCount; i++) expect(results[i] == 120 + round);
+    expect_each_once(0, kCount);
+  }
+}
+
+// What a thread adds beside its iterations is 0 at first.
+static void counts_later(void) {
+  for (int round = 0, threads = 0; round < 6; round++, threads = 0) {
+    const int one = round >= 3;
+#pragma omp parallel
+    {
+#pragma omp for nowait
+      for (long i = 0; i < kCount; i++) touched[i] += work(i) >= 0;
+#pragma omp atomic
+      threads += one;
+    }
+    expect(one ? threads >= 1 && threads <= team : threads == 0);
+    expect_each_once(0, kCount);
+  }
+}
+
+// In some executions there are too few iterations to be shared so.
+static void of_changing_length(void) {
+  for (int round = 0; round < 8; round++) {
+    const long count = round % 4 == 3 ? round : kCount - round;
+#pragma omp parallel for
+    for (long i = 0; i < count; i++) touched[i] += work(i) >= 0;
+    expect_each_once(0, count);
+  }
+}
+
 static long values[kCount];
 
 int main(void) {
@@ -268,5 +307,8 @@ int main(void) {
   locks_and_atomics();
   teams_of_given_size();
   counts_who_works(kCount);
+  again_and_again(values);
+  counts_later();
+  of_changing_length();
   return expect_result();
 }
