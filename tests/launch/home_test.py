@@ -62,10 +62,10 @@ class Home(LaunchTest):
 
     def test_it_goes_on_in_the_middle_of_a_part(self):
         source = str(SOURCE.parent / "scatter_in_parts.c")
-        for compiler in ("clang-19", "gcc-12"):
+        for compiler, constructs in (("clang-19", ("plain", "sum")), ("gcc-12", ("plain",))):
             program = str(pathlib.Path(self.folder.name) / f"scatter-{compiler}")
             subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
-            for construct in ("plain", "sum"):
+            for construct in constructs:
                 region, _ = self.statistics("-n2", SLOW, threads=2,
                                             command=(program, construct, ADDITIONS))
                 self.assertEqual([loop["form"] for loop in region["loops"]], ["parts"])

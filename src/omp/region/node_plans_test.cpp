@@ -75,6 +75,68 @@ TEST(Plan, PutsOffTriesOnceTheseHaveCostMuch) {
   EXPECT_EQ(second.threads, 1u) << "one for each core of the origin";
 }
 
+class PlanByNumbers : public testing::Test {
+ protected:
+  PlanByNumbers() {
+    job_.services().kind_ = ThreadLocals::Kind::kNone;
+    job_.runtime().reentry_ = Reentry::kNumbered;
+    job_.runtime().idle_ = IdleThread{.iterations = 1000};
+  }
+  RegionPlan run() { return job_.run(work, {}); }
+  static void work(ThreadFrame&, void* const*) { compute(20 * base::kMillisecond); }
+
+  Job job_{{2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto};
+};
+
+TEST_F(PlanByNumbers, HandsThemOutAtFirstAndLetsThemStayThen) {
+  const RegionPlan first = run();
+  EXPECT_EQ(first.reentry, Reentry::kNumbered);
+  EXPECT_EQ(first.numbered.threads, 128u);
+  EXPECT_FALSE(first.numbered.stay);
+  const RegionPlan second = run();
+  EXPECT_EQ(second.reentry, Reentry::kNumbered);
+  EXPECT_TRUE(second.numbered.stay);
+}
+
+TEST_F(PlanByNumbers, EndsOnceAThreadWithoutIterationsChangesAnything) {
+  run();
+  job_.runtime().idle_.reset();
+  EXPECT_EQ(run().reentry, Reentry::kNever);
+  job_.runtime().idle_ = IdleThread{.iterations = 1000};
+  EXPECT_EQ(run().reentry, Reentry::kNever) << "its data are where threads have them by now";
+}
+
+TEST_F(PlanByNumbers, IsOfNoUseToReductionsThatRunAgain) {
+  job_.runtime().idle_->reduces = true;
+  const RegionPlan first = run();
+  EXPECT_EQ(first.numbered.threads, 64u) << "each part moves a page";
+  EXPECT_EQ(run().reentry, Reentry::kNever);
+}
+
+TEST_F(PlanByNumbers, NeedsIterationsForEach) {
+  job_.runtime().idle_->iterations = 100;
+  EXPECT_EQ(run().numbered.threads, 100u);
+  Job another({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  another.runtime().reentry_ = Reentry::kNumbered;
+  another.runtime().idle_ = IdleThread{.iterations = 31};
+  EXPECT_EQ(another.run(work, {}).reentry, Reentry::kNever);
+}
+
+// What it took counts, and while other programs have the cores that is more.
+TEST(PlanByNumbersAgain, IsNotWorthItInBriefRegions) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    Job job({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+    job.services().kind_ = ThreadLocals::Kind::kNone;
+    job.runtime().reentry_ = Reentry::kNumbered;
+    job.runtime().idle_ = IdleThread{.iterations = 1000};
+    EXPECT_EQ(job.run(nothing, {}).reentry, Reentry::kNumbered);
+    if (job.origin().region_records().at(0).elapsed_ns > 2 * base::kMillisecond) continue;
+    EXPECT_EQ(job.run(nothing, {}).reentry, Reentry::kNever);
+    return;
+  }
+  GTEST_SKIP() << "other programs have the cores";
+}
+
 TEST(Plan, IcvsReachTheOtherNodes) {
   Job job({2, 1});
   job.run(nothing, {});

@@ -60,7 +60,7 @@ class ThreadRuntime final : public LocalRuntime {
 
   std::string_view source_of(const void*) const override { return {}; }
   RegionCode code_of(const void*) const override { return {reentry_, {}}; }
-  std::optional<IdleThread> idle_thread_of(const Outlined&) const override { return {}; }
+  std::optional<IdleThread> idle_thread_of(const Outlined&) const override { return idle_; }
 
   void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
     barrier_ = std::make_unique<std::barrier<>>(threads);
@@ -86,6 +86,7 @@ class ThreadRuntime final : public LocalRuntime {
   Icvs icvs_{};
   bool cancellation_ = false;
   Reentry reentry_ = Reentry::kNever;
+  std::optional<IdleThread> idle_;
 
  private:
   std::string format_;
