@@ -102,6 +102,7 @@ class Walk {
       case Callee::kFills:
       case Callee::kCopies:
         if (!to.has_value() || !from.has_value() || !size.has_value()) return false;
+        if (*size > kStackSize) return false;  // not its own, and it takes long to look at
         thread_.set(ZYDIS_REGISTER_RAX, *to);
         return goes_on(callee == Callee::kFills
                            ? thread_.fill(*to, static_cast<std::byte>(*from & 0xff), *size)

@@ -23,7 +23,7 @@ namespace amasia::omp {
 
 // The one static loop of a region.
 struct NumberedLoop {
-  // Calls for the number and the size that return to less than so many bytes behind the function's
+  // Calls for the number and the size that return to at most so many bytes behind the function's
   // begin are the loop's. Others come from what iterations call, which may well have to know which
   // thread there is.
   std::uint32_t extent = 0;

@@ -123,7 +123,7 @@ TEST_F(PlanByNumbers, NeedsIterationsForEach) {
 }
 
 // What it took counts, and while other programs have the cores that is more.
-TEST(PlanByNumbersAgain, IsNotWorthItInBriefRegions) {
+TEST(PlanOfBriefRegions, IsNotByNumbers) {
   for (int attempt = 0; attempt < 100; ++attempt) {
     Job job({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
     job.services().kind_ = ThreadLocals::Kind::kNone;
