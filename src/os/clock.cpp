@@ -24,6 +24,14 @@ Nanos realtime_now() noexcept {
   return to_nanos(time);
 }
 
+Nanos TickClock::time_of(Ticks stamp) const noexcept {
+  const Nanos now = monotonic_now();
+  const Ticks ticks = ticks_now();
+  if (stamp >= ticks || ticks <= first_ || now <= began_) return now;
+  const double each = static_cast<double>(now - began_) / static_cast<double>(ticks - first_);
+  return now - static_cast<Nanos>(static_cast<double>(ticks - stamp) * each);
+}
+
 Nanos own_cpu_time() noexcept {
   timespec time{};
   ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);

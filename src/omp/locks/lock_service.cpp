@@ -20,6 +20,13 @@ namespace {
 // a short critical section and the news of its end take between two cores.
 constexpr int kSpins = 400;
 
+// Of a lock that rests; after that it is one that is waited for.
+constexpr int kSpinsAtRest = 100;
+
+// Uses of a lock since the last message about it after which it may rest: by then its habit is
+// known.
+constexpr std::uint32_t kUsesThatTell = 8;
+
 // A node's turn with a lock that others wait for lasts about so many times of what it takes to
 // fetch the token, within bounds that no fetch, measured however badly, can move.
 constexpr Nanos kTurnInFetches = 16;
@@ -53,6 +60,7 @@ struct LockService::Entry {
   LockHome home;
   LockHabit habit;
   bool travels = false;        // the token has come or gone; nothing is measured before
+  std::uint32_t uses = 0;      // since the last message about it
   std::uint32_t depth = 0;     // of a nest lock
   std::uint64_t owner = 0;     // its thread and region while depth > 0
   std::uint32_t region = 0;
@@ -79,7 +87,6 @@ struct LockService::Entry {
 struct alignas(64) LockService::Shard {
   std::mutex mutex;
   std::unordered_map<LockKey, Entry> entries;
-  std::uint64_t acquired = 0;
   std::uint64_t tokens_fetched = 0;
 };
 
@@ -167,7 +174,20 @@ LockSite LockService::site_of(LockKey key) const {
   return site;
 }
 
+// It does not rest any more.
 LockService::Entry& LockService::entry_of(Shard& shard, LockKey key) {
+  const std::optional<RestingLocks::Rested> rested = resting_.take_out(key);
+  Entry& entry = entry_in(shard, key);
+  if (rested.has_value()) {
+    entry.local.held = rested->held;
+    if (rested->released != RestingLocks::kNotTimed) {
+      entry.habit.note_release(ticks_.time_of(rested->released));
+    }
+  }
+  return entry;
+}
+
+LockService::Entry& LockService::entry_in(Shard& shard, LockKey key) {
   const auto found = shard.entries.find(key);
   if (found != shard.entries.end()) return found->second;
   if (shard.entries.size() >= kComfortableEntries &&
@@ -186,6 +206,16 @@ bool LockService::resting(const Entry& entry, LockKey key) const {
   const LockSite site = site_of(key);
   return entry.depth == 0 && entry.local == initial_lock_local(site.self, site.home) &&
          entry.home == initial_lock_home(site.home);
+}
+
+// Where the token is here and nobody waits for it: until a message comes, or a second thread.
+void LockService::let_rest(Shard& shard, Entry& entry, LockKey key) {
+  const LockLocal& local = entry.local;
+  if (local.token != LockLocal::Token::kHere || local.next_known || local.waiting > 0) return;
+  if (entry.depth > 0 || (entry.travels && entry.uses < kUsesThatTell)) return;
+  if (!resting_.put(key, local.held, entry.travels)) return;
+  entry.local.held = false;
+  if (!entry.travels && resting(entry, key)) shard.entries.erase(key);
 }
 
 void LockService::drop_idle_entries(Shard& shard) {
@@ -379,19 +409,33 @@ void count_held(std::int32_t change) {
 }
 }  // namespace
 
+// Whether the calling thread has it now. It may be taken for as long as a short critical section.
+bool LockService::take_resting(LockKey key) {
+  for (int spins = 0; spins < kSpinsAtRest; ++spins) {
+    const RestingLocks::Answer answer = resting_.try_take(key);
+    if (answer != RestingLocks::Answer::kHeld) return answer == RestingLocks::Answer::kTaken;
+    __builtin_ia32_pause();
+  }
+  return false;
+}
+
 void LockService::acquire(LockKey key) {
-  on_native<&LockService::do_acquire>(key);
+  if (!take_resting(key)) on_native<&LockService::do_acquire>(key);
   count_held(1);
 }
 
 bool LockService::try_acquire(LockKey key) {
-  const bool taken = on_native<&LockService::do_try>(key) != 0;
+  const RestingLocks::Answer answer = resting_.try_take(key);
+  if (answer == RestingLocks::Answer::kHeld) return false;
+  const bool taken = answer == RestingLocks::Answer::kTaken ||
+                     on_native<&LockService::do_try>(key) != 0;
   if (taken) count_held(1);
   return taken;
 }
 
 void LockService::release(LockKey key) {
   count_held(-1);
+  if (resting_.give_back(key)) return;
   on_native<&LockService::do_release>(key);
 }
 
@@ -421,13 +465,14 @@ std::uint32_t LockService::do_acquire(LockKey key) {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
     Entry& entry = entry_of(shard, key);
-    ++shard.acquired;
+    ++entry.uses;
     if (entry.travels) {
       began = os::monotonic_now();
       entry.habit.note_acquire(began, fetch_.load(std::memory_order_relaxed), entry.local.lingers);
     }
     step(entry, key, {LockEventKind::kAcquire, fabric_.self()}, &waiter, pending);
     if (!pending.caller_granted) entry.waiting.push(&waiter);
+    let_rest(shard, entry, key);
   }
   const bool fetches = pending.send_count > 0;
   if (fetches && began == 0) began = os::monotonic_now();
@@ -469,6 +514,7 @@ std::uint32_t LockService::do_release(LockKey key) {
     const LockEvent event{LockEventKind::kRelease, fabric_.self(),
                           entry.local.next_known && may_linger(entry)};
     step(entry, key, event, nullptr, pending);
+    let_rest(shard, entry, key);
   }
   if (pending.nobody_holds) end_with_unset_of_free_lock(key, fabric_.self());
   carry_out(pending);
@@ -536,13 +582,13 @@ std::uint32_t LockService::do_forget(LockKey key) {
   {
     Shard& shard = shard_of(key);
     const std::lock_guard lock(shard.mutex);
-    const auto found = shard.entries.find(key);
     if (site.self != site.home) {
       // Only the home knows whether the token is away from it.
       pending.send(site.home, key, LockEventKind::kRecall, site.self);
-    } else if (found != shard.entries.end()) {
-      step(found->second, key, {LockEventKind::kRecall, site.self}, nullptr, pending);
-      if (resting(found->second, key)) shard.entries.erase(found);
+    } else {
+      Entry& entry = entry_of(shard, key);
+      step(entry, key, {LockEventKind::kRecall, site.self}, nullptr, pending);
+      if (resting(entry, key)) shard.entries.erase(key);
     }
   }
   carry_out(pending);
@@ -553,7 +599,6 @@ LockStatistics LockService::statistics() const {
   LockStatistics sum;
   for (std::size_t i = 0; i < kShards; ++i) {
     const std::lock_guard lock(shards_[i].mutex);
-    sum.acquired += shards_[i].acquired;
     sum.tokens_fetched += shards_[i].tokens_fetched;
     sum.entries += shards_[i].entries.size();
   }
@@ -593,6 +638,7 @@ void LockService::on_message(const fabric::Incoming& message) {
     Shard& shard = shard_of(wire.key);
     const std::lock_guard lock(shard.mutex);
     Entry& entry = entry_of(shard, wire.key);
+    entry.uses = 0;
     if (for_home(wire.kind)) {
       step_home(entry, wire.key, {wire.kind, NodeId{wire.node}}, pending);
     } else if (wire.kind == LockEventKind::kUnset && entry.depth > 1) {

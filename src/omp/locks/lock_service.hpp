@@ -5,6 +5,7 @@
 //
 // field              | written by                       | guarded by
 // Shard::entries     | threads of the node, handler     | Shard::mutex
+// resting_           | threads of the node, handler     | a key's put, take_out: its Shard::mutex
 // Entry (all)        | threads of the node, handler     | Shard::mutex
 // Waiter::state      | who grants or wakes              | atomic; partner: the waiting thread
 // Lingering (all)    | threads of the node, handler     | Lingering::mutex, inside a Shard's
@@ -12,6 +13,8 @@
 // L1 A shard's mutex is held on a native stack only, never across a send or a wait, and nothing
 //    managed is touched under it: the handler may take it.
 // L2 A waiter lives on its thread's native stack and is in one queue until it was granted.
+// L3 While a lock rests its entry, if it has one, says that the lock is free; whether it is, the
+//    shelf says. entry_of() takes it from there, so who has an entry has all there is to know.
 #pragma once
 
 #include <array>
@@ -26,22 +29,21 @@
 #include "fabric/fabric.hpp"
 #include "omp/locks/lock_habit.hpp"
 #include "omp/locks/lock_protocol.hpp"
+#include "omp/locks/resting_locks.hpp"
 #include "omp/services.hpp"
 
 namespace amasia::omp {
 
 class LongWait;
 
-// Names a lock. Addresses of locks and of critical names are keys; so are these, where no object
-// of a program can lie.
-using LockKey = std::uint64_t;
+// Addresses of locks and of critical names are keys; so are these, where no object of a program can
+// lie.
 inline constexpr LockKey kUnnamedCritical = 1;
 inline constexpr LockKey kGompAtomic = 2;
 inline constexpr LockKey kFirstRuntimeLock = 16;  // the ABIs' own: 16 … 4095
 inline LockKey lock_key(const void* address) { return reinterpret_cast<LockKey>(address); }
 
 struct LockStatistics {
-  std::uint64_t acquired = 0;        // blocking calls on this node since start
   std::uint64_t tokens_fetched = 0;  // tokens that came from another node since start
   std::uint64_t entries = 0;         // locks with state here now
   Nanos fetch = 0;                   // what a token takes to come, about; 0: none has
@@ -113,12 +115,15 @@ class LockService final : public fabric::Handler {
 
   Shard& shard_of(LockKey key);
   Entry& entry_of(Shard& shard, LockKey key);
+  Entry& entry_in(Shard& shard, LockKey key);
   LockSite site_of(LockKey key) const;
   void step(Entry& entry, LockKey key, LockEvent event, Waiter* caller, Pending& pending);
   void step_home(Entry& entry, LockKey key, LockEvent event, Pending& pending);
   void carry_out(const Pending& pending);
   void end_with_unset_of_free_lock(LockKey key, NodeId node);
   void drop_idle_entries(Shard& shard);
+  bool take_resting(LockKey key);
+  void let_rest(Shard& shard, Entry& entry, LockKey key);
   bool resting(const Entry& entry, LockKey key) const;
   void step_message(Shard& shard, Entry& entry, const Wire& wire, Pending& pending);
   Nanos wait(LockKey key, Waiter& waiter);
@@ -146,6 +151,8 @@ class LockService final : public fabric::Handler {
   const HomeOf home_of_;
   const Nanos watchdog_;
   std::unique_ptr<Shard[]> shards_;
+  RestingLocks resting_;
+  const os::TickClock ticks_;
   Lingering lingering_;
   std::atomic<Nanos> paused_at_{0};
   std::atomic<Nanos> fetch_{0};  // what a token takes to come, about; 0: none has

@@ -89,6 +89,32 @@ TEST(LockService, CountsAreRightUnderContentionAndTries) {
   }
 }
 
+// Each node has locks that it mostly takes alone, so that they rest there, and sometimes others'.
+TEST(LockService, LocksThatRestComeWhenAnotherNodeWantsThem) {
+  for (const auto home_of : {LockService::origin_is_home, spread_homes}) {
+    constexpr std::uint32_t kOfEach = 3, kRounds = 30000;
+    Job job(3, home_of);
+    std::array<std::uint64_t, 3 * kOfEach> counts{};
+    on_threads(job, 2, [&](LockService& locks, std::uint32_t id) {
+      std::mt19937 random(id);
+      for (std::uint32_t round = 0; round < kRounds; ++round) {
+        const std::uint32_t node = random() % 500 == 0 ? random() % 3 : id / 2;
+        const std::uint32_t which = node * kOfEach + random() % kOfEach;
+        if (random() % 4 != 0) {
+          locks.acquire(0x1000 + which);
+        } else {
+          while (!locks.try_acquire(0x1000 + which)) std::this_thread::yield();
+        }
+        ++counts[which];
+        locks.release(0x1000 + which);
+      }
+    });
+    std::uint64_t sum = 0;
+    for (const auto count : counts) sum += count;
+    EXPECT_EQ(sum, 6u * kRounds);
+  }
+}
+
 TEST(LockService, TryFailsWhileAnotherNodeHoldsTheLock) {
   Job job(2);
   job.on(0).acquire(7);

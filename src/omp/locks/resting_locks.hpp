@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+// Locks that rest on a node: the token is there and nothing is asked about it, so a word says all,
+// and taking such a lock and giving it back is a compare-and-swap each, as in one node's runtime.
+// Whoever needs more of a lock takes it out first.
+//
+// field              | written by               | guarded by
+// Shelf::word        | all methods              | CAS on the word as it was found
+// Shelf::released    | who gives the lock back  | the lock itself; relaxed, an estimate
+// lines_             | the first put            | CAS; release, partner: find
+// R1 A lock is on one shelf at most: put() and take_out() of one key are never called at once.
+// R2 A word holds key and state, so a swap succeeds only on the lock that was meant.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "os/os.hpp"
+
+namespace amasia::omp {
+
+// Names a lock; below 2^62.
+using LockKey = std::uint64_t;
+
+class RestingLocks {
+ public:
+  static constexpr os::Ticks kNotTimed = 0;
+  // What is known of a lock that rested.
+  struct Rested {
+    bool held = false;
+    os::Ticks released = kNotTimed;  // last, while it rested; only if that was to be noted
+  };
+  enum class Answer : std::uint8_t { kTaken, kHeld, kNotHere };
+
+  RestingLocks() = default;
+  ~RestingLocks() { delete[] lines_.load(std::memory_order_relaxed); }
+  RestingLocks(const RestingLocks&) = delete;
+  RestingLocks& operator=(const RestingLocks&) = delete;
+
+  // For any thread, on any stack; they never block.
+  Answer try_take(LockKey key) {
+    for (;;) {
+      Shelf* const shelf = find(key);
+      if (shelf == nullptr) return Answer::kNotHere;
+      std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
+      if (key_of(word) != key) continue;  // it has been taken out meanwhile
+      if ((word & kHeldBit) != 0) return Answer::kHeld;
+      // Acquire, partner: give_back.
+      if (shelf->word.compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+        return Answer::kTaken;
+      }
+    }
+  }
+  // By the thread that holds it. False: it does not rest here as one that is held.
+  bool give_back(LockKey key) {
+    Shelf* const shelf = find(key);
+    if (shelf == nullptr) return false;
+    std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
+    if (key_of(word) != key || (word & kHeldBit) == 0) return false;
+    if ((word & kTimedBit) != 0) shelf->released.store(os::ticks_now(), std::memory_order_relaxed);
+    // Release, partner: try_take and take_out. Fails where the lock has been taken out.
+    return shelf->word.compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
+                                               std::memory_order_relaxed);
+  }
+
+  // Both on a native stack, and for one key not at once. put(): the lock is not here; false: there
+  // is no room. `timed`: when it is released is to be noted. Another lock that is free may go for
+  // it: it is as its owner has it then, whom nobody tells.
+  bool put(LockKey key, bool held, bool timed) {
+    const std::uint64_t wanted = key << kFlags | (held ? kHeldBit : 0) | (timed ? kTimedBit : 0);
+    std::array<Shelf, 4>& shelves = made_lines()[line_of(key)].shelves;
+    // Empty ones first.
+    for (const std::uint64_t free_bits : {~std::uint64_t{0}, kHeldBit}) {
+      for (Shelf& shelf : shelves) {
+        std::uint64_t word = shelf.word.load(std::memory_order_relaxed);
+        // Fails where a thread takes the other lock, or fills the shelf, right now.
+        if ((word & free_bits) == 0 &&
+            shelf.word.compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
+          shelf.released.store(kNotTimed, std::memory_order_relaxed);
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  std::optional<Rested> take_out(LockKey key) {
+    for (;;) {
+      Shelf* const shelf = find(key);
+      if (shelf == nullptr) return std::nullopt;
+      std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
+      if (key_of(word) != key) continue;
+      const os::Ticks released = shelf->released.load(std::memory_order_relaxed);
+      // Acquire, partner: give_back.
+      if (!shelf->word.compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
+      return Rested{.held = (word & kHeldBit) != 0,
+                    .released = (word & kTimedBit) != 0 ? released : kNotTimed};
+    }
+  }
+
+ private:
+  static constexpr std::uint64_t kHeldBit = 1, kTimedBit = 2;
+  static constexpr int kFlags = 2;  // a word of none is an empty shelf's
+  static constexpr std::size_t kLines = std::size_t{1} << 14;  // 1 MiB
+
+  struct Shelf {
+    std::atomic<std::uint64_t> word{0};
+    std::atomic<os::Ticks> released{kNotTimed};
+  };
+  struct Line {
+    alignas(64) std::array<Shelf, 4> shelves;
+  };
+
+  static LockKey key_of(std::uint64_t word) { return word >> kFlags; }
+  // Locks that lie side by side share lines, as they do in the program; those at strides do not.
+  static std::size_t line_of(LockKey key) {
+    return ((key >> 4) + (key >> 18) * 0x9e37) % kLines;
+  }
+  Line* made_lines() {
+    Line* lines = lines_.load(std::memory_order_acquire);
+    if (lines != nullptr) return lines;
+    auto made = std::make_unique<Line[]>(kLines);
+    if (lines_.compare_exchange_strong(lines, made.get(), std::memory_order_acq_rel)) {
+      return made.release();
+    }
+    return lines;
+  }
+  Shelf* find(LockKey key) {
+    Line* const lines = lines_.load(std::memory_order_acquire);
+    if (lines == nullptr) return nullptr;
+    for (Shelf& shelf : lines[line_of(key)].shelves) {
+      const std::uint64_t word = shelf.word.load(std::memory_order_relaxed);
+      if (word != 0 && key_of(word) == key) return &shelf;
+    }
+    return nullptr;
+  }
+
+  std::atomic<Line*> lines_{nullptr};
+};
+
+}  // namespace amasia::omp
