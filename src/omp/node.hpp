@@ -51,6 +51,7 @@
 namespace amasia::omp {
 
 class LockService;  // locks and critical sections across nodes
+class SpinWatch;    // teams with more threads than cores
 class Doacross;     // loops whose iterations wait for named ones
 class Turns;        // loops with ordered parts
 class WorkSharing;  // loops that are handed out at run time
@@ -154,6 +155,8 @@ class Node final : public fabric::Handler {
   RegionPlan plan_region(const RegionRequest& request);
   void run_region(const RegionRequest& request, const RegionPlan& plan);
   void finish_single(const RegionPlan& plan);
+  // Who is to look at the threads of a fork that stays; nullptr: each may have a core.
+  SpinWatch* watch_of(const RegionRequest& request, const RegionPlan& plan);
   // What the program's threads keep in thread-local variables. Threads of a region that
   // keeps_values enter it, be it shared or not.
   ThreadValues& thread_values() { return thread_values_; }

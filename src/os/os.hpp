@@ -9,6 +9,7 @@
 #include "os/alarm.hpp"
 #include "os/block_cache.hpp"
 #include "os/clock.hpp"
+#include "os/code_trap.hpp"
 #include "os/cpu_quota.hpp"
 #include "os/descriptor.hpp"
 #include "os/event_poll.hpp"

@@ -13,6 +13,7 @@
 #include "omp/abi/openmp_runtime.hpp"
 #include "omp/native.hpp"
 #include "omp/code/outlined_code.hpp"
+#include "omp/team/spin_watch.hpp"
 
 namespace amasia::omp::gomp {
 namespace {
@@ -29,11 +30,12 @@ struct PassedDown {
   const ThreadFrame* outer;
   bool shows_affinity;
   Node* keeps_values;  // whose thread_values() they enter; nullptr: none
+  SpinWatch* watch;    // nullptr: each thread may have a core
   RegionStack stack;
 };
 
 PassedDown pass_down(Outline function, void* data) {
-  return {nullptr, function, data, thread_context.node, outer_frame(), false, nullptr, {}};
+  return {nullptr, function, data, thread_context.node, outer_frame(), false, nullptr, nullptr, {}};
 }
 
 // libgomp shows no team of one thread.
@@ -49,7 +51,10 @@ void local_entry(void* passed) {
   if (fork.keeps_values != nullptr) {
     fork.keeps_values->thread_values().enter(OpenMpRuntime::thread_number());
   }
-  fork.stack.call([&fork] { fork.function(fork.data); });
+  fork.stack.call([&fork] {
+    WatchedTeam::run(fork.watch, OpenMpRuntime::thread_number(),
+                     [&fork] { fork.function(fork.data); });
+  });
 }
 
 // Thread-local variables of the program are where copyin's sources are: gcc puts their addresses
@@ -136,7 +141,11 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
     PassedDown passed = pass_down(function, data);
     passed.shows_affinity = request.shows_affinity;
     passed.keeps_values = plan.keeps_values ? &node : nullptr;
-    on_native_stack([&] { fork_here(&passed, plan.threads); });
+    passed.watch = node.watch_of(request, plan);
+    on_native_stack([&] {
+      const WatchedTeam watched(passed.watch);
+      fork_here(&passed, plan.threads);
+    });
   }
   node.finish_single(plan);
 }

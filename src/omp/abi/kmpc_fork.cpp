@@ -10,6 +10,7 @@
 #include "omp/abi/omp_api.hpp"
 #include "omp/native.hpp"
 #include "omp/code/outlined_code.hpp"
+#include "omp/team/spin_watch.hpp"
 
 namespace amasia::omp::kmpc {
 namespace {
@@ -42,6 +43,7 @@ struct PassedDown {
   bool team_of_one;
   bool shows_affinity;
   Node* keeps_values;  // whose thread_values() they enter; nullptr: none
+  SpinWatch* watch;    // nullptr: each thread may have a core
   RegionStack stack;
 };
 
@@ -52,14 +54,16 @@ void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* f
     fork->keeps_values->thread_values().enter(static_cast<std::uint32_t>(*bound_id));
   }
   fork->stack.call([&] {
-    amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
+    WatchedTeam::run(fork->watch, static_cast<std::uint32_t>(*bound_id), [&] {
+      amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
+    });
   });
 }
 
 // `threads`: as was asked for; 0: the next runtime decides.
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
                std::uint32_t threads = 0, bool shows_affinity = false,
-               Node* keeps_values = nullptr) {
+               Node* keeps_values = nullptr, SpinWatch* watch = nullptr) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node,
                           outer_frame(),
@@ -69,9 +73,13 @@ void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const>
                           threads == 1,
                           shows_affinity,
                           keeps_values,
+                          watch,
                           {}};
   thread_context.in_fork = true;
-  on_native_stack([&] { fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed); });
+  on_native_stack([&] {
+    const WatchedTeam watched(watch);
+    fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed);
+  });
 }
 
 // What the clauses before a fork left for it; taken once.
@@ -137,7 +145,7 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   }
   push_clauses(place, plan.threads, request.proc_bind);
   pass_down(real, place, function, words, plan.threads, request.shows_affinity,
-            plan.keeps_values ? node : nullptr);
+            plan.keeps_values ? node : nullptr, node->watch_of(request, plan));
   node->finish_single(plan);
 }
 

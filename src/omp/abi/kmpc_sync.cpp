@@ -5,6 +5,7 @@
 #include "omp/abi/kmpc.hpp"
 #include "omp/abi/kmpc_parts.hpp"
 #include "omp/locks/lock_service.hpp"
+#include "omp/team/spin_watch.hpp"
 #include "omp/work_sharing/turns.hpp"
 #include "os/os.hpp"
 
@@ -244,8 +245,7 @@ AMASIA_ENTRY void __kmpc_end_ordered(Place place, Gtid gtid) {
 // another thread will write flushes before each look, and that one may be here on the same core.
 AMASIA_ENTRY void __kmpc_flush(Place) {
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  const ThreadFrame* const frame = current_frame();
-  if (frame != nullptr && frame->team->has_guests()) os::yield_core();
+  if (SpinWatch::of_process().watches()) os::yield_core();
 }
 
 AMASIA_ENTRY std::int32_t __kmpc_in_parallel(Place place) {

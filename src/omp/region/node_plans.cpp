@@ -8,6 +8,7 @@
 #include "omp/node.hpp"
 #include "omp/region/thread_deal.hpp"
 #include "omp/region/thread_number.hpp"
+#include "omp/team/spin_watch.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 #include "os/os.hpp"
 
@@ -547,6 +548,16 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
   log_decision(record, plan.alone, elapsed);
   // Alone, it is the last shared region's.
   if (!plan.alone) thread_context.stall_seen = services_.thread_counters().stall_ns;
+}
+
+SpinWatch* Node::watch_of(const RegionRequest& request, const RegionPlan& plan) {
+  if (plan.record == nullptr) return nullptr;  // a nested one
+  RegionRequest passed_down;
+  passed_down.abi = request.abi;
+  passed_down.threads = plan.threads;
+  const std::size_t cores = services_.cores().size();  // 0: that is not known
+  const bool is_crowded = cores > 0 && threads_of(passed_down) > cores;
+  return is_crowded ? &SpinWatch::of_process() : nullptr;
 }
 
 void Node::finish_single(const RegionPlan& plan) {

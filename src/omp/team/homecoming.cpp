@@ -47,6 +47,8 @@ void Guests::start() {
   if (team_.size() > cores.size()) {
     spin_ = 0;  // who is waited for needs the core
     short_turns_.start(cores);
+    watch_ = &SpinWatch::of_process();
+    watch_->begin();
   }
   for (const auto& guest : guests_) {
     const Status started = team_.node().services().start_thread(guest->thread, run, guest.get());
@@ -73,6 +75,7 @@ void Guests::go_on(Guest& guest) {
   context.node = &node;
   frame.stall_before = node.services().thread_counters().stall_ns;
   frame.active = -os::monotonic_now();
+  watch(frame);
   // The stack is memory that may have to come from the other node, so what follows may block.
   direct_home(*frame.entry, guest.end);
   const std::uint64_t own_guard = stack_guard();
@@ -90,6 +93,7 @@ void Guests::go_on(Guest& guest) {
       },
       &guest, &guest.end);
   set_stack_guard(own_guard);
+  if (watch_ != nullptr) watch_->leave(frame.global_id);
   context = ThreadContext{};
   frame.active += os::monotonic_now() - frame.waited;
   frame.totals.marks |= team_.marks_of(frame);
@@ -127,6 +131,7 @@ void Guests::await_end() {
                   node.settings().spin_in_region, "threads that have come from other nodes", 0);
   for (const auto& guest : guests_) pthread_join(guest->thread, nullptr);
   short_turns_.stop();
+  if (watch_ != nullptr) watch_->end();
 }
 
 std::uint32_t Guests::marks() const {
@@ -142,6 +147,7 @@ bool Team::gather_here(ThreadFrame& frame) {
     guests_->arrive_and_wait();
     return false;
   }
+  guests_->watch(frame);
   if (!runtime_->gather(frame)) return false;
   on_native_stack([this] { guests_->await_all(); });
   return true;

@@ -41,6 +41,7 @@
 
 #include "omp/frame.hpp"
 #include "omp/meeting/team_messages.hpp"
+#include "omp/team/spin_watch.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -57,6 +58,10 @@ class Guests {
   // The node's local barrier, together with the next runtime's for its own threads. A guest's part;
   // may block.
   void arrive_and_wait();
+  // A thread of the origin's own, which may have to share its core with guests. Any of them, again.
+  void watch(const ThreadFrame& frame) const {
+    if (watch_ != nullptr) watch_->enter(frame.global_id);
+  }
   // The leader's: on its native stack, may block; and lets them go.
   void await_all();
   void let_go();
@@ -88,7 +93,9 @@ class Guests {
   std::atomic<std::uint32_t> arrived_{0};
   std::atomic<std::uint32_t> generation_{0};
   std::atomic<std::uint32_t> ended_{0};
-  os::ShortTurns short_turns_{generation_};  // where there are more threads than cores
+  // Where there are more threads than cores.
+  os::ShortTurns short_turns_{generation_};
+  SpinWatch* watch_ = nullptr;
 };
 
 }  // namespace amasia::omp
