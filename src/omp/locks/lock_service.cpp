@@ -27,6 +27,11 @@ constexpr int kSpinsAtRest = 100;
 // known.
 constexpr std::uint32_t kUsesThatTell = 8;
 
+// Fetches in a row by threads in no region of several nodes after which it is not one lock that
+// such a thread wants, but all that these regions have used; what lies around each is fetched then.
+constexpr std::uint32_t kFetchesThatTell = 16;
+constexpr LockKey kAround = 256, kLeastLock = 4;
+
 // A node's turn with a lock that others wait for lasts about so many times of what it takes to
 // fetch the token, within bounds that no fetch, measured however badly, can move.
 constexpr Nanos kTurnInFetches = 16;
@@ -477,6 +482,7 @@ std::uint32_t LockService::do_acquire(LockKey key) {
   const bool fetches = pending.send_count > 0;
   if (fetches && began == 0) began = os::monotonic_now();
   carry_out(pending);
+  if (fetches) fetch_around(key);
   if (!pending.caller_granted) {
     const Nanos nudged = wait(key, waiter);
     if (fetches) {
@@ -486,6 +492,28 @@ std::uint32_t LockService::do_acquire(LockKey key) {
     services_.show_progress();
   }
   return 1;
+}
+
+// Other nodes' threads have no use for locks while a region stays here.
+void LockService::fetch_around(LockKey key) {
+  // Relaxed: a guess.
+  if (current_frame() != nullptr) return lone_fetches_.store(0, std::memory_order_relaxed);
+  if (lone_fetches_.fetch_add(1, std::memory_order_relaxed) < kFetchesThatTell) return;
+  const LockKey first = key - key % kAround;
+  for (LockKey other = first; other < first + kAround; other += kLeastLock) {
+    if (home_of_(other) != fabric_.self()) continue;
+    Pending pending;
+    {
+      Shard& shard = shard_of(other);
+      const std::lock_guard lock(shard.mutex);
+      const auto found = shard.entries.find(other);
+      const bool is_away = found != shard.entries.end() &&
+                           found->second.local.token == LockLocal::Token::kAbsent;
+      if (!is_away) continue;
+      step(found->second, other, {LockEventKind::kRecall, fabric_.self()}, nullptr, pending);
+    }
+    carry_out(pending);
+  }
 }
 
 std::uint32_t LockService::do_try(LockKey key) {

@@ -9,7 +9,7 @@
 // Entry (all)        | threads of the node, handler     | Shard::mutex
 // Waiter::state      | who grants or wakes              | atomic; partner: the waiting thread
 // Lingering (all)    | threads of the node, handler     | Lingering::mutex, inside a Shard's
-// fetch_, paused_at_ | threads of the node              | atomic, estimates
+// fetch_, paused_at_ | threads of the node              | atomic, estimates; so is lone_fetches_
 // L1 A shard's mutex is held on a native stack only, never across a send or a wait, and nothing
 //    managed is touched under it: the handler may take it.
 // L2 A waiter lives on its thread's native stack and is in one queue until it was granted.
@@ -124,6 +124,7 @@ class LockService final : public fabric::Handler {
   void drop_idle_entries(Shard& shard);
   bool take_resting(LockKey key);
   void let_rest(Shard& shard, Entry& entry, LockKey key);
+  void fetch_around(LockKey key);
   bool resting(const Entry& entry, LockKey key) const;
   void step_message(Shard& shard, Entry& entry, const Wire& wire, Pending& pending);
   Nanos wait(LockKey key, Waiter& waiter);
@@ -156,6 +157,7 @@ class LockService final : public fabric::Handler {
   Lingering lingering_;
   std::atomic<Nanos> paused_at_{0};
   std::atomic<Nanos> fetch_{0};  // what a token takes to come, about; 0: none has
+  std::atomic<std::uint32_t> lone_fetches_{0};  // in a row, by threads in no team of several nodes
 };
 
 }  // namespace amasia::omp

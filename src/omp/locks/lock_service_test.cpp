@@ -115,6 +115,33 @@ TEST(LockService, LocksThatRestComeWhenAnotherNodeWantsThem) {
   }
 }
 
+// After the threads of another node have used them all, those of one that is alone.
+TEST(LockService, LocksAroundAFetchedOneAreFetchedOnce) {
+  constexpr LockKey kFirst = 0x10000, kEach = 4, kLocks = 4000;
+  Job job(2);
+  const auto use_all = [](LockService& locks) {
+    for (LockKey number = 0; number < kLocks; ++number) {
+      locks.acquire(kFirst + number * kEach);
+      locks.release(kFirst + number * kEach);
+    }
+  };
+  use_all(job.on(1));
+  EXPECT_EQ(job.on(1).statistics().tokens_fetched, kLocks);
+  // Another one's, which has it while they come.
+  const LockKey held = kFirst + (kLocks / 2 + 5) * kEach;
+  job.on(1).acquire(held);
+  std::jthread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    job.on(1).release(held);
+  });
+  use_all(job.on(0));
+  other.join();
+  EXPECT_EQ(job.on(0).statistics().tokens_fetched, kLocks);
+  use_all(job.on(0));
+  EXPECT_EQ(job.on(0).statistics().tokens_fetched, kLocks);
+  use_all(job.on(1));
+}
+
 TEST(LockService, TryFailsWhileAnotherNodeHoldsTheLock) {
   Job job(2);
   job.on(0).acquire(7);
