@@ -43,10 +43,8 @@ class RestingLocks {
   // For any thread, on any stack; they never block.
   Answer try_take(LockKey key) {
     for (;;) {
-      Shelf* const shelf = find(key);
+      auto [shelf, word] = find(key);
       if (shelf == nullptr) return Answer::kNotHere;
-      std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
-      if (key_of(word) != key) continue;  // it has been taken out meanwhile
       if ((word & kHeldBit) != 0) return Answer::kHeld;
       // Acquire, partner: give_back.
       if (shelf->word.compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
@@ -57,10 +55,8 @@ class RestingLocks {
   }
   // By the thread that holds it. False: it does not rest here as one that is held.
   bool give_back(LockKey key) {
-    Shelf* const shelf = find(key);
-    if (shelf == nullptr) return false;
-    std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
-    if (key_of(word) != key || (word & kHeldBit) == 0) return false;
+    auto [shelf, word] = find(key);
+    if (shelf == nullptr || (word & kHeldBit) == 0) return false;
     if ((word & kTimedBit) != 0) shelf->released.store(os::ticks_now(), std::memory_order_relaxed);
     // Release, partner: try_take and take_out. Fails where the lock has been taken out.
     return shelf->word.compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
@@ -89,10 +85,8 @@ class RestingLocks {
   }
   std::optional<Rested> take_out(LockKey key) {
     for (;;) {
-      Shelf* const shelf = find(key);
+      auto [shelf, word] = find(key);
       if (shelf == nullptr) return std::nullopt;
-      std::uint64_t word = shelf->word.load(std::memory_order_relaxed);
-      if (key_of(word) != key) continue;
       const os::Ticks released = shelf->released.load(std::memory_order_relaxed);
       // Acquire, partner: give_back.
       if (!shelf->word.compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
@@ -128,14 +122,19 @@ class RestingLocks {
     }
     return lines;
   }
-  Shelf* find(LockKey key) {
+  // With its word, which names the lock until it is swapped.
+  struct Found {
+    Shelf* shelf = nullptr;
+    std::uint64_t word = 0;
+  };
+  Found find(LockKey key) {
     Line* const lines = lines_.load(std::memory_order_acquire);
-    if (lines == nullptr) return nullptr;
+    if (lines == nullptr) return {};
     for (Shelf& shelf : lines[line_of(key)].shelves) {
       const std::uint64_t word = shelf.word.load(std::memory_order_relaxed);
-      if (word != 0 && key_of(word) == key) return &shelf;
+      if (word != 0 && key_of(word) == key) return {&shelf, word};
     }
-    return nullptr;
+    return {};
   }
 
   std::atomic<Line*> lines_{nullptr};

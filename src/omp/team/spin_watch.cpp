@@ -14,17 +14,22 @@ namespace {
 thread_local std::uint32_t own_place = 0;
 thread_local int own_id = 0;
 
-const void* object_of(const void* code) {
+Dl_info object_of(const void* code) {
   Dl_info object{};
-  return dladdr(code, &object) != 0 ? object.dli_fbase : nullptr;
+  (void)dladdr(code, &object);  // it stays empty where there is none
+  return object;
 }
 
-// Loops of our library are left alone: they know when they wait too long.
-bool is_our_own(const void* code) {
-  static const void* const ours = object_of(reinterpret_cast<const void*>(&is_our_own));
-  static const void* const program = object_of(reinterpret_cast<const void*>(getauxval(AT_ENTRY)));
-  const void* const object = object_of(code);
-  return object == nullptr || (object == ours && object != program);  // the same in tests
+// Whether it may be changed: the program's or a library's, which is then not unloaded any more. Our
+// own loops are left alone: they know when they wait too long.
+bool is_for_traps(const void* code) {
+  static const void* const ours = object_of(reinterpret_cast<const void*>(&is_for_traps)).dli_fbase;
+  static const void* const program =
+      object_of(reinterpret_cast<const void*>(getauxval(AT_ENTRY))).dli_fbase;
+  const Dl_info object = object_of(code);
+  if (object.dli_fbase == program) return program != nullptr;  // in tests ours, too
+  return object.dli_fbase != nullptr && object.dli_fbase != ours &&
+         dlopen(object.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE) != nullptr;
 }
 
 }  // namespace
@@ -106,9 +111,9 @@ bool SpinWatch::look() {
   bool found = false;
   for (std::size_t i = 0; i < kMostThreads; ++i) {
     const std::uintptr_t at = found_at_[i].exchange(0, std::memory_order_relaxed);
-    if (at != 0 && !is_our_own(reinterpret_cast<const void*>(at))) {
-      const auto loop = spin_loop_at(reinterpret_cast<const Byte*>(at));
-      if (loop.has_value() && add(*loop)) found = true;
+    const auto* const code = reinterpret_cast<const Byte*>(at);
+    if (const auto loop = spin_loop_at(code); loop.has_value() && is_for_traps(code)) {
+      found = add(*loop) || found;
     }
     const int id = threads_[i].load(std::memory_order_relaxed);
     // A call that waits would end early.

@@ -60,8 +60,6 @@ class Team {
   std::uint32_t local_size() const { return shares_[rank_].threads; }
   // Of these, whom the next runtime has forked for it: all but guests.
   std::uint32_t forked() const { return forked_; }
-  // Threads of other nodes have come here: there may be more than cores.
-  bool has_guests() const { return guests_ != nullptr; }
   std::uint32_t local_offset() const { return shares_[rank_].offset; }
   std::span<const NodeShare> shares() const { return shares_; }  // participants, by rank
   std::span<const loops::Power> powers() const { return powers_; }  // the same for schedules
