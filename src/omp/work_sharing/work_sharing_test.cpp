@@ -168,17 +168,20 @@ TEST(WorkSharing, WhereTheOriginWorksAloneSoDoItsLoops) {
   }
 }
 
-// With known speeds the fast node is told that there is no more long before the slow one asks.
+// With known speeds the fast node is told that there is no more long before the slow one asks: that
+// takes longer each time than it has told.
 TEST(WorkSharing, WhatIsToldAfterTheEndCountsInTheNextRun) {
+  using std::chrono::microseconds;
   LoopbackJob job({1, 1});
   const char site = 0;
   constexpr std::uint32_t kRuns = 8;
   for (std::uint32_t run = 0; run < kRuns; ++run) {
+    const std::array<microseconds, 2> iteration{microseconds(5), microseconds(10 + 2 * run)};
     job.region([&](ThreadFrame& frame) {
       WorkSharing& sharing = *frame.team->node().work_sharing();
       sharing.begin(frame, {0, 1, 1000}, {loops::ScheduleKind::kHetProbe, 0}, {&site, &site});
       for (loops::Iterations range; sharing.next(frame, range);) {
-        if (frame.team->rank() == 1) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        std::this_thread::sleep_for(range.size() * iteration[frame.team->rank()]);
       }
     });
   }
