@@ -82,6 +82,17 @@ void InterruptedThread::keep(std::span<std::byte> state) const {
   std::memcpy(state.data() + kRegisters, machine.fpregs, state.size() - kRegisters);
 }
 
+bool InterruptedThread::is_at_system_call() const {
+  const auto* const code = reinterpret_cast<const unsigned char*>(instruction());
+  return code[0] == 0x0f && code[1] == 0x05;
+}
+
+void InterruptedThread::set_single_step(bool on) const {
+  constexpr greg_t kTrapFlag = 0x100;
+  greg_t& flags = context_of(context_).uc_mcontext.gregs[REG_EFL];
+  flags = on ? flags | kTrapFlag : flags & ~kTrapFlag;
+}
+
 void InterruptedThread::redirect(void (*function)(void*), void* argument, void* stack_top) const {
   gregset_t& registers = context_of(context_).uc_mcontext.gregs;
   // As after a call: the return address, 0, is below an aligned stack pointer.

@@ -34,6 +34,10 @@ class InterruptedThread {
   // with it, on a processor with the same extensions.
   std::size_t size() const;
   void keep(std::span<std::byte> state) const;
+  // Whether what it does next is a system call.
+  bool is_at_system_call() const;
+  // Whether the processor stops it after its next instruction (code_trap.hpp).
+  void set_single_step(bool on) const;
   // When the handler has returned the thread does not go on where it was, but calls
   // function(argument), which may not return, on a stack that begins below `stack_top` (16 bytes
   // aligned). Signals are blocked as they were before the interruption.

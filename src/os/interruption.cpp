@@ -17,8 +17,6 @@
 namespace amasia::os {
 namespace {
 
-constexpr int kSignal = SIGURG;
-
 std::once_flag once;
 struct sigaction before {};
 
@@ -79,7 +77,8 @@ Status catch_interruptions() {
     action.sa_sigaction = on_signal;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;
     const bool good =
-        ::sigaction(kSignal, nullptr, &before) == 0 && ::sigaction(kSignal, &action, nullptr) == 0;
+        ::sigaction(kInterruption, nullptr, &before) == 0 &&
+        ::sigaction(kInterruption, &action, nullptr) == 0;
     if (!good) status = base::errno_error(errno, "cannot catch SIGURG");
   });
   return status;
@@ -87,11 +86,11 @@ Status catch_interruptions() {
 
 bool interrupt_thread(int thread_id, Interrupter& by) noexcept {
   struct sigaction now {};
-  const bool is_ours = ::sigaction(kSignal, nullptr, &now) == 0 &&
+  const bool is_ours = ::sigaction(kInterruption, nullptr, &now) == 0 &&
                        (now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == on_signal;
   if (!is_ours) return false;
   siginfo_t information{};
-  information.si_signo = kSignal;
+  information.si_signo = kInterruption;
   information.si_code = SI_QUEUE;
   information.si_pid = ::getpid();
   information.si_uid = ::getuid();
@@ -99,7 +98,7 @@ bool interrupt_thread(int thread_id, Interrupter& by) noexcept {
   return make_uncaught_call(
              SYS_rt_tgsigqueueinfo,
              {static_cast<std::uint64_t>(::getpid()), static_cast<std::uint64_t>(thread_id),
-              kSignal, reinterpret_cast<std::uint64_t>(&information)}) == 0;
+              kInterruption, reinterpret_cast<std::uint64_t>(&information)}) == 0;
 }
 
 bool waits_in_system_call(int thread_id) noexcept {

@@ -4,10 +4,14 @@
 // urgent data; those who do get theirs.
 #pragma once
 
+#include <signal.h>
+
 #include "base/base.hpp"
 #include "os/interrupted_thread.hpp"
 
 namespace amasia::os {
+
+inline constexpr int kInterruption = SIGURG;
 
 // Whoever interrupts.
 class Interrupter {

@@ -12,6 +12,24 @@
 #include "os/os.hpp"
 #include "os/test_await.hpp"
 
+// Adds the numbers up to one, as a library might: with the flags on its stack for a while.
+extern "C" std::int64_t amasia_test_sum(std::int64_t number);
+extern "C" const std::uint8_t amasia_test_is_summed[];
+asm(R"(
+  .text
+  .globl amasia_test_sum, amasia_test_is_summed
+amasia_test_sum:
+  xorl %eax, %eax
+1:
+  pushfq
+  addq %rdi, %rax
+  popfq
+  decq %rdi
+  jnz 1b
+amasia_test_is_summed:
+  ret
+)");
+
 namespace amasia::os {
 namespace {
 
@@ -123,6 +141,57 @@ TEST_F(Interruption, AProgramThatTakesTheSignalIsNotDisturbed) {
   ASSERT_EQ(::sigaction(SIGURG, &ours, nullptr), 0);
   EXPECT_TRUE(interrupt_thread(current_thread_id(), target));
   await([&] { return target.interruptions == 1; });
+}
+
+// Follows a thread to where it has the sum.
+struct FollowsToTheSum final : Interrupter, Follower {
+  void interrupted(const InterruptedThread& thread) override {
+    if (has_summed(thread)) {
+      ++arrived;
+    } else if (!follow_thread(thread, *this, *this)) {
+      ++let_go;
+    }
+  }
+  Next follow(const InterruptedThread& thread) noexcept override {
+    ++steps;
+    if (has_summed(thread)) return Next::kInterrupt;
+    if (!thread.is_at_system_call()) return Next::kFollow;
+    ++let_go;
+    return Next::kLetGo;
+  }
+  static bool has_summed(const InterruptedThread& thread) {
+    return thread.instruction() == reinterpret_cast<std::uintptr_t>(amasia_test_is_summed);
+  }
+  std::atomic<int> arrived{0}, let_go{0}, steps{0};
+};
+
+TEST_F(Interruption, AThreadIsFollowedToWhereItMayBeStopped) {
+  ASSERT_TRUE(catch_steps().ok());
+  ASSERT_TRUE(catch_steps().ok()) << "once more";
+  for (const bool calls : {false, true}) {
+    std::atomic<bool> done{false};
+    std::atomic<int> id{0};
+    std::thread thread([&] {
+      ASSERT_TRUE(have_alternate_stack().ok());
+      id = current_thread_id();
+      while (!done) {
+        ASSERT_EQ(amasia_test_sum(100), 5050);
+        if (calls) ::getppid();
+      }
+    });
+    await([&] { return id != 0; });
+    FollowsToTheSum by;
+    for (int i = 1; i <= 200; ++i) {
+      ASSERT_TRUE(interrupt_thread(id, by));
+      await([&] { return by.arrived + by.let_go == i; });
+    }
+    done = true;
+    thread.join();
+    EXPECT_GT(by.steps, 200);
+    EXPECT_GT(by.arrived, 0);
+    // It cannot be followed into a system call.
+    EXPECT_EQ(by.let_go > 0, calls) << by.let_go;
+  }
 }
 
 }  // namespace

@@ -16,6 +16,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "os/interruption.hpp"
+
 namespace amasia::os {
 namespace {
 
@@ -177,6 +179,7 @@ Status install_handler(TrapHandler handler) {
   action.sa_sigaction = on_sigsys;
   // NODEFER: a handler may wait long, and a call caught inside another signal's handler must work.
   action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_RESTART;
+  ::sigaddset(&action.sa_mask, kInterruption);  // waits until the call has ended
   if (sigaction(SIGSYS, &action, nullptr) != 0) {
     return base::errno_error(errno, "sigaction(SIGSYS)");
   }

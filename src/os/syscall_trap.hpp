@@ -25,7 +25,8 @@ struct TrappedCall {
   long result = 0;
 };
 
-// Runs on the calling thread, in a SIGSYS handler that leaves all signals unblocked; the call was
+// Runs on the calling thread, in a SIGSYS handler that leaves all signals unblocked but that for
+// interruptions (interruption.hpp), which wait until the call has ended; the call was
 // synchronous, so locks are as safe as they are around any system call. Must itself make no call
 // that the rules catch.
 using TrapHandler = void (*)(TrappedCall&) noexcept;
