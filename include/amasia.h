@@ -15,7 +15,7 @@ struct amasia_thread_state_t {
   unsigned node;             /* on which node it runs */
   unsigned nodes;            /* how many the job has */
   unsigned long long faults; /* pages that it found missing, or could not write to */
-  long long stall_ns;        /* how long it waited for them */
+  long long stall_ns;        /* how long it waited for them, and for calls' way to node 0 */
 };
 
 /* 1, or 0 where this process is not a node. */

@@ -53,10 +53,12 @@ void CallSlots::registered(std::uint64_t ticket) noexcept {
   os::futex_wake(slot(ticket).phase, 1);
 }
 
-void CallSlots::answer(std::uint64_t ticket, long result, std::vector<std::byte> reply) noexcept {
+void CallSlots::answer(std::uint64_t ticket, long result, Nanos taken,
+                       std::vector<std::byte> reply) noexcept {
   if (!in_use(ticket)) return;
   CallSlot& answered = slot(ticket);
   answered.result = result;
+  answered.taken = taken;
   answered.reply = std::move(reply);
   answered.phase.store(CallSlot::kAnswered, std::memory_order_release);
   os::futex_wake(answered.phase, 1);

@@ -18,12 +18,13 @@ inline constexpr Nanos kNoDeadline = std::numeric_limits<Nanos>::max();
 
 // field  | who writes                                   | who reads
 // phase  | owner (before it sends), service thread      | owner, who sleeps on it
-// result, reply | service thread, before phase (release) | owner, after phase (acquire)
+// result, taken, reply | service thread, before phase (release) | owner, after phase (acquire)
 struct CallSlot {
   enum Phase : std::uint32_t { kFree, kWaiting, kRegistered, kAnswered };
   std::atomic<std::uint32_t> phase{kFree};
   std::atomic<std::uint32_t> generation{0};
   long result = 0;
+  Nanos taken = 0;  // by the call itself, at the origin
   std::vector<std::byte> reply;
 };
 
@@ -55,7 +56,8 @@ class CallSlots {
 
   // The service thread's side. Each does nothing if the ticket is no longer in use.
   void registered(std::uint64_t ticket) noexcept;
-  void answer(std::uint64_t ticket, long result, std::vector<std::byte> reply = {}) noexcept;
+  void answer(std::uint64_t ticket, long result, Nanos taken = 0,
+              std::vector<std::byte> reply = {}) noexcept;
 
   // Owner: sleeps until the phase has passed `phase`, or to the deadline (CLOCK_MONOTONIC). In the
   // trap of a system call, on any stack.

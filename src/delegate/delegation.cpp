@@ -58,6 +58,12 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     return outputs_written_.load(std::memory_order_acquire);
   }
 
+  CallTimes own_call_times() const noexcept override { return RemoteCalls::own_times(); }
+  const std::atomic<bool>& own_carrying() const noexcept override {
+    return RemoteCalls::own_carrying();
+  }
+  CallTimes call_times() const noexcept override { return calls_.times(); }
+
   Counts counts() const override {
     return {futexes_.calls(), calls_.calls(), calls_.refused()};
   }
@@ -106,7 +112,7 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
     if (message.type == kFutexAdded) {
       slots_.registered(answer.ticket);
     } else {
-      slots_.answer(answer.ticket, answer.result, {wrote.begin(), wrote.end()});
+      slots_.answer(answer.ticket, answer.result, answer.taken, {wrote.begin(), wrote.end()});
     }
     return true;
   }

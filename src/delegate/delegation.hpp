@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -13,6 +14,12 @@ namespace amasia::delegate {
 // Descriptors up to this number are the program's, which are the origin's. What the runtime opens
 // on another node must lie above: the composition root sees to it.
 inline constexpr int kLastProgramDescriptor = 1023;
+
+// What calls on descriptors and paths that were carried to the origin have taken so far.
+struct CallTimes {
+  Nanos at_origin = 0;  // the calls themselves, as they would have there anyway
+  Nanos carriage = 0;   // their way there and back
+};
 
 // One node's part. Construct it before the fabric is first polled; it registers its handlers there
 // and must outlive it.
@@ -27,6 +34,13 @@ class Delegation {
   // buffers. What a thread has written is counted by the time it meets others. A load; any thread.
   // 0 on the origin.
   virtual std::uint64_t outputs_written() const noexcept = 0;
+
+  // Of the calling thread, and of all of this node's, any thread; 0 on the origin.
+  virtual CallTimes own_call_times() const noexcept = 0;
+  // Whether the calling thread waits for one, for others to look at as long as the thread lives.
+  // No interruption (os/interruption.hpp) is heard before it is answered.
+  virtual const std::atomic<bool>& own_carrying() const noexcept = 0;
+  virtual CallTimes call_times() const noexcept = 0;
 
   // `note` is called before the program aborts on this node, by its own call or by the C library's
   // (assert, a corrupt heap), on the thread that does. Set it before calls are caught. Never called

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -57,6 +58,13 @@ class Job {
   static std::uint64_t address(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
   std::uint64_t outputs_written(int node) const {
     return delegations_[static_cast<std::size_t>(node)]->outputs_written();
+  }
+  // Of the calling thread; of all.
+  CallTimes own_call_times(int node) const {
+    return delegations_[static_cast<std::size_t>(node)]->own_call_times();
+  }
+  CallTimes call_times(int node) const {
+    return delegations_[static_cast<std::size_t>(node)]->call_times();
   }
   Delegation::Counts counts(int node) const {
     return delegations_[static_cast<std::size_t>(node)]->counts();
@@ -315,6 +323,41 @@ TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {
             1);
   reader.join();
   EXPECT_EQ(got, 'x');
+  close(ends[0]);
+  close(ends[1]);
+}
+
+// A call that waits at the origin takes its time there; what one that does not wait takes is mostly
+// its way.
+TEST_F(RemoteFile, ACallsTimeAndItsWayAreToldApart) {
+  constexpr Nanos kWait = 30 * base::kMillisecond;
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  char byte = 'x';
+  const CallTimes before = job_.own_call_times(1);
+  std::thread writer([&] {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kWait));
+    EXPECT_EQ(write(ends[1], &byte, 1), 1);
+  });
+  const Nanos began = os::monotonic_now();
+  const auto input = static_cast<std::uint64_t>(ends[0]);
+  EXPECT_EQ(job_.call(1, SYS_read, {input, Job::address(&byte), 1}), 1);
+  const Nanos elapsed = os::monotonic_now() - began;
+  writer.join();
+  const CallTimes waited = job_.own_call_times(1);
+  EXPECT_GE(waited.at_origin - before.at_origin, kWait / 2);
+  EXPECT_GT(waited.carriage, before.carriage);
+  EXPECT_LE(waited.at_origin + waited.carriage - before.at_origin - before.carriage, elapsed);
+
+  constexpr int kCalls = 200;
+  for (int i = 0; i < kCalls; ++i) {
+    EXPECT_EQ(job_.call(1, SYS_lseek, {input, 0, SEEK_CUR}), -ESPIPE);
+  }
+  const CallTimes after = job_.own_call_times(1);
+  EXPECT_GT(after.carriage - waited.carriage, after.at_origin - waited.at_origin);
+  EXPECT_EQ(job_.call_times(1).carriage, after.carriage - before.carriage);
+  EXPECT_EQ(job_.call_times(1).at_origin, after.at_origin - before.at_origin);
+  EXPECT_EQ(job_.call_times(0).carriage, 0);
   close(ends[0]);
   close(ends[1]);
 }

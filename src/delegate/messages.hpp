@@ -48,6 +48,7 @@ struct CallMessage {
 struct AnswerMessage {
   std::uint64_t ticket = 0;
   std::int64_t result = 0;
+  Nanos taken = 0;  // by the call itself
 };
 
 }  // namespace amasia::delegate

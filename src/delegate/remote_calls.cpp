@@ -170,7 +170,29 @@ AwaitedCall awaited(const CallShape& shape, const os::TrappedCall& call,
           .number = call.arguments[0]};
 }
 
+// Of each thread. What it waits for may be looked at by others, who take it for what it was.
+thread_local CallTimes own_call_times;
+thread_local std::atomic<bool> carrying{false};
+
 }  // namespace
+
+CallTimes RemoteCalls::own_times() noexcept { return own_call_times; }
+
+const std::atomic<bool>& RemoteCalls::own_carrying() noexcept { return carrying; }
+
+CallTimes RemoteCalls::times() const noexcept {
+  return {.at_origin = at_origin_.load(std::memory_order_relaxed),
+          .carriage = carriage_.load(std::memory_order_relaxed)};
+}
+
+// The clocks of two nodes are not compared, only what each says of a time of its own.
+void RemoteCalls::count(Nanos taken, Nanos waited) noexcept {
+  taken = std::clamp<Nanos>(taken, 0, waited);
+  own_call_times.at_origin += taken;
+  own_call_times.carriage += waited - taken;
+  at_origin_.fetch_add(taken, std::memory_order_relaxed);
+  carriage_.fetch_add(waited - taken, std::memory_order_relaxed);
+}
 
 long RemoteCalls::answer(const os::TrappedCall& call) noexcept {
   const CallShape* shape = shape_of(static_cast<int>(call.number), call.arguments);
@@ -202,12 +224,17 @@ long RemoteCalls::carry(const CallShape& shape, const os::TrappedCall& call) {
   message.in_size = static_cast<std::uint32_t>(in.size());
   message.out_size = static_cast<std::uint32_t>(total_size(out));
   message.arguments = call.arguments;
+  // The program's memory, for whose pages it may wait, is touched before and after.
+  const Nanos began = os::monotonic_now();
   os::in_runtime_section(
       [&] { fabric_.send(base::kOrigin, kCall, fabric::bytes_of(message), in); });
+  carrying.store(true, std::memory_order_relaxed);
   slots_.wait_beyond(message.ticket, CallSlot::kRegistered, kNoDeadline,
                      awaited(shape, call, in));
+  carrying.store(false, std::memory_order_relaxed);
   CallSlot& slot = slots_.slot(message.ticket);
   const long result = slot.result;
+  count(slot.taken, os::monotonic_now() - began);
   scatter(slot.reply, out);
   slots_.release(message.ticket);
   return result;
@@ -272,8 +299,10 @@ void CallServer::execute(Request& request) {
   iovec in_vector{request.in.data(), request.in.size()};
   point_at(*shape, message, request.in.data(), out_vector, in_vector);
   const auto& a = message.arguments;
+  const Nanos began = os::monotonic_now();
   const long returned = syscall(message.number, a[0], a[1], a[2], a[3], a[4], a[5]);
-  const AnswerMessage answer{message.ticket, returned == -1 ? -errno : returned};
+  const long result = returned == -1 ? -errno : returned;
+  const AnswerMessage answer{message.ticket, result, os::monotonic_now() - began};
   const std::size_t size = written(*shape, answer.result, message.out_size);
   fabric_.send(request.from, kAnswer, fabric::bytes_of(answer), std::span(out).first(size));
 }

@@ -12,6 +12,7 @@
 
 #include "delegate/call_shape.hpp"
 #include "delegate/call_slot.hpp"
+#include "delegate/delegation.hpp"
 #include "delegate/messages.hpp"
 #include "os/os.hpp"
 
@@ -30,14 +31,21 @@ class RemoteCalls {
   std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
+  // Of the calling thread; of all.
+  static CallTimes own_times() noexcept;
+  static const std::atomic<bool>& own_carrying() noexcept;
+  CallTimes times() const noexcept;
+
  private:
   long refuse(const CallShape& shape) noexcept;
   long carry(const CallShape& shape, const os::TrappedCall& call);
+  void count(Nanos taken, Nanos waited) noexcept;
 
   fabric::Fabric& fabric_;
   CallSlots& slots_;
   std::atomic<std::uint64_t> calls_{0};    // relaxed: statistics
   std::atomic<std::uint64_t> refused_{0};
+  std::atomic<Nanos> at_origin_{0}, carriage_{0};
   std::array<std::atomic<bool>, kCallNumbers> said_{};  // which refusals the log has
 };
 

@@ -5,8 +5,9 @@
 //
 // Nodes are asked now and then how long they have computed, from which follows how long the origin
 // alone would have taken. What is lost against that counts as far as threads have waited for pages
-// that their node had and others have taken: data that come to stay are the price of sharing,
-// which the next execution does not pay. Pure; one thread, allocates nothing.
+// that their node had and others have taken, or for system calls to be carried to the origin and
+// back: data that come to stay are the price of sharing, which the next execution does not pay.
+// Pure; one thread, allocates nothing.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +23,7 @@ class Midway {
 
   // Of the time since the loop was first looked at: how much has passed, how much of it the origin
   // would have taken for what all have done, and what a thread of the node that did so most has
-  // waited for pages that were lost; ns. They only grow.
+  // waited for pages that were lost and for calls' carriage; ns. They only grow.
   struct Look {
     double elapsed = 0, alone = 0, to_and_fro = 0;
   };

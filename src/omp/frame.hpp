@@ -21,6 +21,7 @@
 #include "loops/loops.hpp"
 #include "omp/launch/thread_state.hpp"
 #include "omp/region/region.hpp"
+#include "omp/thread_counters.hpp"
 
 namespace amasia::omp {
 
@@ -121,11 +122,14 @@ struct alignas(64) ThreadFrame : MovableThread {
   void* doacross = nullptr;
   // What this thread has given and others read until it has come through the next barrier.
   GivenCopies* given = nullptr;
+  // How far it is followed while it is to stop (team/halt.hpp).
+  std::uint32_t steps_to_program = 0;
   // What the thread does with its time in the region; `waited` is for other threads, by WaitScope,
   // of which `waits` are open. The rest, known at its end, is `active`; so is the CPU time, where
   // it is measured, without what was used in waits.
   Nanos active = 0;
-  Nanos stall_before = 0;  // what its thread had waited for pages when it began
+  ThreadCounters before;  // its thread's when it began
+  Nanos calls = 0;        // what the origin did for it, known at its end
   Nanos waited = 0;
   std::uint32_t waits = 0;
   Nanos wait_began = 0;

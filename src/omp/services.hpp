@@ -6,22 +6,19 @@
 
 #include <pthread.h>
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <string_view>
 
 #include "base/base.hpp"
+#include "delegate/delegate.hpp"
 #include "omp/launch/stack_pool.hpp"
 #include "omp/region/argument_pages.hpp"
+#include "omp/thread_counters.hpp"
 #include "omp/thread_locals/thread_values.hpp"
 
 namespace amasia::omp {
-
-// What the calling thread has waited for managed pages so far; differences are taken over a region.
-struct ThreadCounters {
-  std::uint64_t faults = 0;
-  Nanos stall_ns = 0;
-};
 
 // The calling thread's variables of the module that has one at `address`; empty if none has.
 std::span<std::byte> thread_local_block(const void* address);
@@ -80,6 +77,11 @@ class Services {
   // for such pages so far, ns. Any thread; some ns.
   virtual void watch_losses() {}
   virtual Nanos stall_for_lost() const { return 0; }
+  // What carried system calls of this node's threads have taken so far. Any thread; some ns.
+  virtual delegate::CallTimes call_times() const { return {}; }
+  // Whether the calling thread waits for one, for others to look at as long as it lives; nullptr:
+  // none does.
+  virtual const std::atomic<bool>* own_carrying() const { return nullptr; }
   // Where the program's threads may run on this node, whatever the next runtime binds them to.
   virtual std::span<const int> cores() const { return {}; }
   // Starts a thread that executes the program, on any of these. Native stack.

@@ -72,6 +72,17 @@ class Home(LaunchTest):
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (compiler, construct))
 
+    def test_it_goes_on_between_calls_that_node_0_makes_for_it(self):
+        program = str(pathlib.Path(self.folder.name) / "lines")
+        source = str(SOURCE.parent / "lines_to_files.c")
+        for compiler in ("clang-19", "gcc-12"):
+            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            for threads in (2, 4):
+                region, _ = self.statistics("-n2", SLOW, threads=threads,
+                                            command=(program, "40000"))
+                self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
+                                 (compiler, threads))
+
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):
             region, _ = self.statistics("-n2", *options, threads=2)

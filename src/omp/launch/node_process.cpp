@@ -497,9 +497,11 @@ ThreadCounters NodeProcess::thread_counters() {
   const auto load = [](const auto& counter) {
     return static_cast<std::uint64_t>(counter.load(std::memory_order_relaxed));
   };
-  return {load(thread_slot->faults_read) + load(thread_slot->faults_write) +
-              load(thread_slot->faults_upgrade),
-          static_cast<Nanos>(load(thread_slot->stall_ns))};
+  const delegate::CallTimes calls = delegation_->own_call_times();
+  return {.faults = load(thread_slot->faults_read) + load(thread_slot->faults_write) +
+                    load(thread_slot->faults_upgrade),
+          .stall_ns = static_cast<Nanos>(load(thread_slot->stall_ns)) + calls.carriage,
+          .calls_ns = calls.at_origin};
 }
 
 void NodeProcess::note_pause() {

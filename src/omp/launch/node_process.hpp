@@ -108,6 +108,8 @@ class NodeProcess final : public Services,
   }
   void watch_losses() override { engine_->watch_losses(); }
   Nanos stall_for_lost() const override { return engine_->stall_for_lost(); }
+  delegate::CallTimes call_times() const override { return delegation_->call_times(); }
+  const std::atomic<bool>* own_carrying() const override { return &delegation_->own_carrying(); }
   std::span<const int> cores() const override { return cores_; }
   Status start_thread(pthread_t& thread, void* (*function)(void*), void* argument) override {
     return start_program_thread(thread, function, argument, cores_);

@@ -94,8 +94,9 @@ struct LookBody {
 struct SeenBody {
   std::uint32_t region;
   std::uint32_t number;
-  Nanos cpu;
-  Nanos to_and_fro;
+  Nanos cpu;         // of its leader
+  Nanos calls;       // all its threads' that the origin made for them
+  Nanos to_and_fro;  // all its threads' waits for pages that were taken, and their calls' carriage
 };
 
 // How far a thread has come in its region: all have where it may be taken home.

@@ -24,6 +24,8 @@ constexpr std::size_t kRedZone = 128;
 constexpr std::size_t kRoom = 16 * base::kKiB;
 constexpr std::size_t kMostState = 12 * base::kKiB;  // with AMX it has 11
 constexpr Nanos kPause = base::kMillisecond;
+// To follow a thread out of a library; some 2 us each.
+constexpr std::uint32_t kMostSteps = 5000;
 
 // What the C++ library keeps for a thread that handles an exception, or for which one is on its
 // way.
@@ -59,21 +61,30 @@ bool is_on_the_way_to_the_loader(const unsigned char* instruction, const Service
   return services.is_program_code(before) && std::equal(std::begin(kPush), std::end(kPush), before);
 }
 
+// The calling thread, by what it has begun and not ended.
+bool has_open(const ThreadFrame& frame) {
+  const ThreadContext& context = thread_context;
+  return context.native_stack == nullptr || context.local_depth != 0 || frame.waits != 0 ||
+         frame.locks_held != 0 || frame.loop.ordered || frame.doacross != nullptr ||
+         frame.given != nullptr || frame.may_have_tasks;
+}
+
 }  // namespace
 
 void Halt::open(std::uint32_t region, std::uint32_t threads) {
-  const Status caught = os::catch_interruptions();
+  Status caught = os::catch_interruptions();
+  if (caught.ok()) caught = os::catch_steps();
   const std::lock_guard lock(mutex_);
   if (!caught.ok()) {
     base::log_line(base::LogLevel::kInfo, "loops stay where they are: {}", caught.error().message);
     return;
   }
   if (room_ < threads) {
-    thread_ids_ = std::make_unique<std::atomic<int>[]>(threads);
+    members_ = std::make_unique<Member[]>(threads);
     room_ = threads;
   }
   for (std::uint32_t id = 0; id < threads; ++id) {
-    thread_ids_[id].store(0, std::memory_order_relaxed);
+    members_[id].thread_id.store(0, std::memory_order_relaxed);
   }
   threads_ = threads;
   region_ = region;
@@ -86,22 +97,29 @@ void Halt::close() {
 
 void Halt::enter(std::uint32_t local_id) {
   if (region_ == 0 || !os::have_alternate_stack().ok()) return;
-  thread_ids_[local_id].store(os::current_thread_id(), std::memory_order_release);
+  Member& own = members_[local_id];
+  own.carrying = team_.node().services().own_carrying();
+  own.thread_id.store(os::current_thread_id(), std::memory_order_release);
 }
 
 void Halt::leave(std::uint32_t local_id) {
-  if (region_ != 0) thread_ids_[local_id].store(0, std::memory_order_release);
+  if (region_ != 0) members_[local_id].thread_id.store(0, std::memory_order_release);
 }
 
 // What its threads do stands for what they all do.
 bool Halt::on_look(const LookBody& look) {
-  SeenBody seen{.region = look.region, .number = look.number, .cpu = -1, .to_and_fro = 0};
+  SeenBody seen{
+      .region = look.region, .number = look.number, .cpu = -1, .calls = 0, .to_and_fro = 0};
   {
     const std::lock_guard lock(mutex_);
-    const int leader = region_ == look.region ? thread_ids_[0].load(std::memory_order_acquire) : 0;
+    const int leader =
+        region_ == look.region ? members_[0].thread_id.load(std::memory_order_acquire) : 0;
     if (leader != 0) seen.cpu = os::thread_cpu_time(leader);
   }
-  seen.to_and_fro = team_.node().services().stall_for_lost();
+  const Services& services = team_.node().services();
+  const delegate::CallTimes calls = services.call_times();
+  seen.calls = calls.at_origin;
+  seen.to_and_fro = services.stall_for_lost() + calls.carriage;
   team_.node().send(base::kOrigin, kSeenMessage, fabric::bytes_of(seen));
   return true;
 }
@@ -114,17 +132,20 @@ bool Halt::on_halt(const HaltBody& halt) {
   return true;
 }
 
+// One that sleeps would be woken, which the program would see; not where the origin makes the call.
+bool Halt::Member::can_be_interrupted() const {
+  const int id = thread_id.load(std::memory_order_acquire);  // partner: enter
+  if (id == 0) return false;
+  return (carrying != nullptr && carrying->load(std::memory_order_relaxed)) ||
+         !os::waits_in_system_call(id);
+}
+
 bool Halt::asks_all(std::uint32_t number) {
-  const auto id_of = [this](std::uint32_t id) {
-    return thread_ids_[id].load(std::memory_order_acquire);  // partner: enter
-  };
-  // One that sleeps would be woken, which the program would see.
-  for (std::uint32_t id = 0; id < threads_; ++id) {
-    if (id_of(id) == 0 || os::waits_in_system_call(id_of(id))) return false;
-  }
+  const std::span<const Member> members(members_.get(), threads_);
+  if (!std::ranges::all_of(members, &Member::can_be_interrupted)) return false;
   change(&HaltVote::ask, number);
-  for (std::uint32_t id = 0; id < threads_; ++id) {
-    const int thread = id_of(id);
+  for (const Member& member : members) {
+    const int thread = member.thread_id.load(std::memory_order_acquire);
     if (thread == 0 || !os::interrupt_thread(thread, *this)) refuse(number);
   }
   return true;
@@ -160,9 +181,14 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
   // The signal may have been under way since an earlier attempt.
   const std::uint32_t number = HaltVote(vote_.load(std::memory_order_acquire)).number();
   ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || frame->team != &team_ || !may_hold(*frame, thread)) {
-    return refuse(number);
+  if (frame == nullptr || frame->team != &team_ || has_open(*frame)) return refuse(number);
+  if (!is_in_program(thread)) {
+    // It is soon back from a library's function, such as a write that the origin makes.
+    frame->steps_to_program = kMostSteps;
+    if (!os::follow_thread(thread, *this, *this)) refuse(number);
+    return;
   }
+  if (!may_hold(*frame, thread)) return refuse(number);
   frame->error = errno;
   ThreadContext& context = thread_context;
   void* const native = std::exchange(context.native_stack, nullptr);  // the handler's is one, too
@@ -187,17 +213,28 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
       frame, reinterpret_cast<void*>(top));
 }
 
+os::Follower::Next Halt::follow(const os::InterruptedThread& thread) noexcept {
+  ThreadFrame* const frame = current_frame();
+  const HaltVote vote(vote_.load(std::memory_order_acquire));
+  if (frame == nullptr || vote.state() != HaltVote::State::kVoting) return Next::kLetGo;
+  if (is_in_program(thread)) return Next::kInterrupt;
+  if (frame->steps_to_program-- > 0 && !thread.is_at_system_call()) return Next::kFollow;
+  refuse(vote.number());
+  return Next::kLetGo;
+}
+
+bool Halt::is_in_program(const os::InterruptedThread& thread) const {
+  const auto* const instruction = reinterpret_cast<const unsigned char*>(thread.instruction());
+  return team_.node().services().is_program_code(instruction);
+}
+
 bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& thread) const {
-  const ThreadContext& context = thread_context;
   const std::uintptr_t stack = thread.stack_pointer();
   const auto low = reinterpret_cast<std::uintptr_t>(frame.stack_low);
   const auto top = reinterpret_cast<std::uintptr_t>(frame.stack_top);
   const auto* const instruction = reinterpret_cast<const unsigned char*>(thread.instruction());
   const Services& services = team_.node().services();
-  return context.native_stack != nullptr && context.local_depth == 0 && frame.waits == 0 &&
-         frame.locks_held == 0 && !frame.loop.ordered && frame.doacross == nullptr &&
-         frame.given == nullptr && !frame.may_have_tasks && stack < top && stack > low + kRoom &&
-         services.is_program_code(instruction) &&
+  return stack < top && stack > low + kRoom &&
          !is_on_the_way_to_the_loader(instruction, services) && !has_exceptions() &&
          !(services.may_keep_own_addresses() && keeps_own_address(frame, thread));
 }

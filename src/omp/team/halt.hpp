@@ -5,7 +5,8 @@
 //
 //   origin     this node's handler   its threads
 //   Halt       interrupts all        each, in a signal handler: is it in the program, with nothing
-//                                    open? Holds, or refuses. The last one that holds: Halted
+//                                    open? Holds, or refuses. The last one that holds: Halted.
+//                                    In a library's function: is followed to where it is back
 //   Verdict    notes it, wakes       go on where they were, or keep their state and leave their
 //                                    stacks
 //
@@ -15,7 +16,7 @@
 //
 // field        | written by                   | read by           | ordered by
 // region_      | open, close                 | handler           | mutex_
-// thread_ids_  | each its thread             | handler           | release/acquire; memory: mutex_
+// members_     | each its thread             | handler           | release/acquire; memory: mutex_
 // vote_        | handler, threads            | both              | compare-exchange
 // news_        | who changes vote_           | who holds         | release/acquire
 // H1 A thread that was interrupted may have had any lock: unless it holds, it touches atomics only.
@@ -39,7 +40,7 @@ namespace amasia::omp {
 
 class Team;
 
-class Halt final : public os::Interrupter {
+class Halt final : public os::Interrupter, public os::Follower {
  public:
   explicit Halt(Team& team) : team_(team) {}
   Halt(const Halt&) = delete;
@@ -59,7 +60,16 @@ class Halt final : public os::Interrupter {
   bool on_verdict(const VerdictBody& verdict);
 
  private:
+  struct Member {
+    std::atomic<int> thread_id{0};  // 0: not in the region
+    const std::atomic<bool>* carrying = nullptr;
+
+    bool can_be_interrupted() const;
+  };
+
   void interrupted(const os::InterruptedThread& thread) override;
+  Next follow(const os::InterruptedThread& thread) noexcept override;
+  bool is_in_program(const os::InterruptedThread& thread) const;
   bool may_hold(const ThreadFrame& frame, const os::InterruptedThread& thread) const;
   bool asks_all(std::uint32_t number);
   void refuse(std::uint32_t number);
@@ -74,7 +84,7 @@ class Halt final : public os::Interrupter {
   std::mutex mutex_;
   std::uint32_t region_ = 0;  // 0: none
   std::uint32_t threads_ = 0, room_ = 0;
-  std::unique_ptr<std::atomic<int>[]> thread_ids_;  // 0: not in the region
+  std::unique_ptr<Member[]> members_;
   std::atomic<std::uint64_t> vote_{HaltVote().word()};
   std::atomic<std::uint32_t> news_{0};
 };

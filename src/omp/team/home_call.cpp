@@ -140,6 +140,7 @@ std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
   seen[0] = {.region = region,
              .number = number,
              .cpu = os::thread_cpu_time(node_.team().leader_thread()),
+             .calls = 0,
              .to_and_fro = node_.services().stall_for_lost()};
   const Nanos now = os::monotonic_now();
   if (!await(region, kAnswer, [&] { return seen_.have_come(others); })) return std::nullopt;
@@ -164,7 +165,9 @@ std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
     const double layers =
         std::max(1.0, static_cast<double>(share.threads) / settings.capacity[node]);
     const auto cpu = static_cast<double>(seen[node].cpu - (*first_seen_)[node].cpu);
-    look.alone += std::min(cpu * layers, look.elapsed) * cores(share) / cores(shares.front());
+    const auto calls = static_cast<double>(seen[node].calls - (*first_seen_)[node].calls);
+    const double worked = cpu * layers + calls / share.threads;
+    look.alone += std::min(worked, look.elapsed) * cores(share) / cores(shares.front());
     const auto waited =
         static_cast<double>(seen[node].to_and_fro - (*first_seen_)[node].to_and_fro);
     look.to_and_fro = std::max(look.to_and_fro, waited / share.threads);

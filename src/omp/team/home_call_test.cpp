@@ -135,6 +135,33 @@ TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToTheRegionsEnd) {
   expect_all_done(notes, true);
 }
 
+// A library's function, in which the threads are nearly all the time.
+[[gnu::noinline]] double in_library(double sum) {
+  for (int i = 0; i < 400; ++i) sum = 0.999 * sum + 1.0 / (1 + i);
+  return sum;
+}
+AMASIA_TEST_PROGRAM double mostly_in_library(double sum, int calls) {
+  for (int call = 0; call < calls; ++call) sum = in_library(sum) + 1;
+  return sum;
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnAtHomeThatAreInALibraryWhenTheyAreCalled) {
+  constexpr int kAtOrigin = 10'000, kElsewhere = 100'000;  // some 25 and 250 ms
+  Notes notes(total());
+  const auto work = [](ThreadFrame&, void* const* words) {
+    note_end(*static_cast<Notes*>(words[0]),
+             mostly_in_library(1, node_here() == 0 ? kAtOrigin : kElsewhere));
+  };
+  ASSERT_TRUE(job_.run(work, {&notes}).global());
+  const double at_origin = mostly_in_library(1, kAtOrigin);
+  const double elsewhere = mostly_in_library(1, kElsewhere);
+  for (std::uint32_t id = 0; id < total(); ++id) {
+    EXPECT_EQ(notes.ended_on[id], 0U) << id;
+    EXPECT_EQ(notes.sums[id], id < GetParam().threads ? at_origin : elsewhere) << id;
+  }
+  EXPECT_EQ(runs_come_home(), 1U);
+}
+
 // Node 1 has little to do; the others need not wait for anything of it.
 TEST_P(HomeCallTest, ANodeThatHasEndedTheRegionKeepsNobodyFromComingHome) {
   if (GetParam().nodes < 3) return;

@@ -73,7 +73,7 @@ void Guests::go_on(Guest& guest) {
   ThreadContext& context = thread_context;
   context.frame = &frame;
   context.node = &node;
-  frame.stall_before = node.services().thread_counters().stall_ns;
+  frame.before = node.services().thread_counters();
   frame.active = -os::monotonic_now();
   watch(frame);
   // The stack is memory that may have to come from the other node, so what follows may block.
@@ -185,12 +185,14 @@ void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
 // A leader's, which stands for its node's threads.
 Nanos Team::computed(const ThreadFrame& frame) const {
   const Nanos elapsed = frame.active + os::monotonic_now();
-  const Nanos stall = node_.services().thread_counters().stall_ns - frame.stall_before;
+  const ThreadCounters now = node_.services().thread_counters();
+  const Nanos stall = now.stall_ns - frame.before.stall_ns;
   Nanos busy = std::max<Nanos>(0, elapsed - frame.waited - stall);
   if (frame.measures_cpu) {
     const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
     const auto cpu = static_cast<double>(frame.cpu + os::own_cpu_time());
-    busy = std::min(busy, static_cast<Nanos>(cpu * stretch_ * layers));
+    const Nanos calls = now.calls_ns - frame.before.calls_ns;
+    busy = std::min(busy, static_cast<Nanos>(cpu * stretch_ * layers) + calls);
   }
   return busy;
 }

@@ -165,8 +165,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   context.node = &node_;
   if (shows_affinity_) runtime_->show_affinity();
   if (keeps_values_) node_.thread_values().enter(frame.global_id);
-  const ThreadCounters before = node_.services().thread_counters();
-  frame.stall_before = before.stall_ns;
+  frame.before = node_.services().thread_counters();
   frame.measures_cpu = counts_ || cpu_is_limited_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
@@ -206,8 +205,9 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   const Nanos waited_us = frame.waited / base::kMicrosecond;
   frame.totals.waited_us = to_32_bits(static_cast<std::uint64_t>(waited_us));
   const ThreadCounters after = node_.services().thread_counters();
-  frame.totals.faults = static_cast<std::uint32_t>(after.faults - before.faults);
-  frame.totals.stall_ns = after.stall_ns - before.stall_ns;
+  frame.totals.faults = static_cast<std::uint32_t>(after.faults - frame.before.faults);
+  frame.totals.stall_ns = after.stall_ns - frame.before.stall_ns;
+  frame.calls = after.calls_ns - frame.before.calls_ns;
   frame.totals.marks |= marks_of(frame);
 }
 
@@ -224,7 +224,7 @@ std::uint32_t Team::marks_of(const ThreadFrame& frame) const {
 // the thread runs again after it. So a thread that has had faults has computed for as long as its
 // CPU time says, stretched by what the node's threads have to share their cores with. And so has
 // one in an execution that is to tell what the nodes can do: data are on their way then, and the
-// thread that sends them may need the same core.
+// thread that sends them may need the same core. What the origin does for it is its work, too.
 NodeTotals Team::totals() {
   NodeTotals sum;
   const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
@@ -236,9 +236,10 @@ NodeTotals Team::totals() {
     Nanos busy = std::max<Nanos>(0, active - one.stall_ns);
     if ((one.faults > 0 || counts_) && frame.measures_cpu) {
       const double computed = static_cast<double>(frame.cpu) * stretch_ * layers;
-      busy = std::clamp<Nanos>(static_cast<Nanos>(computed), 0, busy);
+      busy = std::clamp<Nanos>(static_cast<Nanos>(computed) + frame.calls, 0, busy);
     } else if (frame.measures_cpu && frame.cpu > kLongEnough) {
-      const double seen = static_cast<double>(busy) / static_cast<double>(frame.cpu) / layers;
+      const auto here = static_cast<double>(busy - frame.calls);
+      const double seen = here / static_cast<double>(frame.cpu) / layers;
       stretch_ += kNewWeight * (std::max(1.0, seen) - stretch_);
     }
     faulted_[id] = one.faults > 0 ? 1 : 0;
