@@ -23,13 +23,17 @@ def failed_tests(log):
         yield block.split("\n", 1)[0].partition("Testing: ")[2], output.split("\n")[1:]
 
 
+def is_assertion(line):
+    return re.search(r"^\S.*: Failure$", line) is not None
+
+
 def extract(output):
     """The lines that say why: each failed assertion below its case, else the last ones."""
     lines, assertions, case = [], 0, None
     for number, line in enumerate(output):
         if line.startswith("[ RUN      ] "):
             case = line
-        elif re.search(r": Failure$|^unknown file: Failure", line):
+        elif is_assertion(line):
             assertions += 1
             if assertions > MOST_ASSERTIONS:
                 return lines + ["(and more)"]
@@ -37,7 +41,8 @@ def extract(output):
                 lines.append(case)
                 case = None
             block = output[number:number + ASSERTION_LINES]
-            end = next((i for i, text in enumerate(block) if i > 0 and text.startswith("[")), None)
+            end = next((i for i, text in enumerate(block)
+                        if i > 0 and (text.startswith("[") or is_assertion(text))), None)
             lines += block[:end]
     return lines or output[-LAST_LINES:]
 

@@ -15,6 +15,8 @@ CASES = """[ RUN      ] Lock.IsTaken
 /src/lock_test.cpp:12: Failure
 Expected: (turns) >= (4u), actual: 3 vs 4
 of 8
+unknown file: Failure
+C++ exception with description "none" thrown in the test body.
 [  FAILED  ] Lock.IsFair (21 ms)
 [ RUN      ] Lock.IsGiven
 [       OK ] Lock.IsGiven (0 ms)"""
@@ -34,6 +36,8 @@ EXPECTED = """
 /src/lock_test.cpp:12: Failure
 Expected: (turns) >= (4u), actual: 3 vs 4
 of 8
+unknown file: Failure
+C++ exception with description "none" thrown in the test body.
 
 -- speaks (build) failed:
 {speaks}

@@ -135,9 +135,10 @@ TEST_P(HomeCallTest, ThreadsGoOnAtHomeUpToTheRegionsEnd) {
   expect_all_done(notes, true);
 }
 
-// A library's function, in which the threads are nearly all the time.
+// A library's function, in which the threads are nearly all the time, and which is left again after
+// some hundred instructions.
 [[gnu::noinline]] double in_library(double sum) {
-  for (int i = 0; i < 400; ++i) sum = 0.999 * sum + 1.0 / (1 + i);
+  for (int i = 0; i < 50; ++i) sum = 0.999 * sum + 1.0 / (1 + i);
   return sum;
 }
 AMASIA_TEST_PROGRAM double mostly_in_library(double sum, int calls) {
@@ -146,7 +147,7 @@ AMASIA_TEST_PROGRAM double mostly_in_library(double sum, int calls) {
 }
 
 TEST_P(HomeCallTest, ThreadsGoOnAtHomeThatAreInALibraryWhenTheyAreCalled) {
-  constexpr int kAtOrigin = 10'000, kElsewhere = 100'000;  // some 25 and 250 ms
+  constexpr int kAtOrigin = 80'000, kElsewhere = 800'000;  // some 25 and 250 ms
   Notes notes(total());
   const auto work = [](ThreadFrame&, void* const* words) {
     note_end(*static_cast<Notes*>(words[0]),
