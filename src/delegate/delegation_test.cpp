@@ -330,7 +330,7 @@ TEST_F(RemoteFile, ABlockedCallDoesNotHoldUpOthers) {
 // A call that waits at the origin takes its time there; what one that does not wait takes is mostly
 // its way.
 TEST_F(RemoteFile, ACallsTimeAndItsWayAreToldApart) {
-  constexpr Nanos kWait = 30 * base::kMillisecond;
+  constexpr Nanos kWait = 100 * base::kMillisecond;
   int ends[2];
   ASSERT_EQ(pipe(ends), 0);
   char byte = 'x';
@@ -345,7 +345,7 @@ TEST_F(RemoteFile, ACallsTimeAndItsWayAreToldApart) {
   const Nanos elapsed = os::monotonic_now() - began;
   writer.join();
   const CallTimes waited = job_.own_call_times(1);
-  EXPECT_GE(waited.at_origin - before.at_origin, kWait / 2);
+  EXPECT_GE(waited.at_origin - before.at_origin, kWait / 5);
   EXPECT_GT(waited.carriage, before.carriage);
   EXPECT_LE(waited.at_origin + waited.carriage - before.at_origin - before.carriage, elapsed);
 
