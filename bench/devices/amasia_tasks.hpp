@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace bench {
@@ -66,7 +67,7 @@ inline Devices choose_devices(const char* name) {
 class SourceFile {
  public:
   explicit SourceFile(const char* source) {
-    const int descriptor = ::mkstemps(path_.data(), 3);
+    const int descriptor = ::mkstemps(path_.data(), kEnding.size());
     if (descriptor < 0 || ::write(descriptor, source, std::strlen(source)) < 0) {
       stop("the kernels", "cannot be written to the folder for temporary files");
     }
@@ -76,7 +77,10 @@ class SourceFile {
   char* path() { return path_.data(); }
 
  private:
-  std::string path_ = (std::filesystem::temp_directory_path() / "amasia-bench-XXXXXX.cl").string();
+  static constexpr std::string_view kEnding = ".cl";
+  // mkstemps writes over the six letters before the ending.
+  std::string path_ = std::filesystem::temp_directory_path().string() + "/amasia-bench-" +
+                      std::string(6, 'X') + std::string(kEnding);
 };
 
 class Amasia {

@@ -16,9 +16,9 @@ namespace amasia::delegate {
 
 inline constexpr Nanos kNoDeadline = std::numeric_limits<Nanos>::max();
 
-// field  | who writes                                   | who reads
-// phase  | owner (before it sends), service thread      | owner, who sleeps on it
-// result, taken, reply | service thread, before phase (release) | owner, after phase (acquire)
+// field                | who writes                              | who reads
+// phase                | owner (before it sends), service thread | owner, who sleeps on it
+// result, taken, reply | service thread, before phase (release)  | owner, after phase (acquire)
 struct CallSlot {
   enum Phase : std::uint32_t { kFree, kWaiting, kRegistered, kAnswered };
   std::atomic<std::uint32_t> phase{kFree};

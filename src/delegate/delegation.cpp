@@ -59,10 +59,10 @@ class NodeDelegation final : public Delegation, public fabric::Handler {
   }
 
   CallTimes own_call_times() const noexcept override { return RemoteCalls::own_times(); }
+  CallTimes call_times() const noexcept override { return calls_.times(); }
   const std::atomic<bool>& own_carrying() const noexcept override {
     return RemoteCalls::own_carrying();
   }
-  CallTimes call_times() const noexcept override { return calls_.times(); }
 
   Counts counts() const override {
     return {futexes_.calls(), calls_.calls(), calls_.refused()};

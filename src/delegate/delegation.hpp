@@ -37,10 +37,10 @@ class Delegation {
 
   // Of the calling thread, and of all of this node's, any thread; 0 on the origin.
   virtual CallTimes own_call_times() const noexcept = 0;
+  virtual CallTimes call_times() const noexcept = 0;
   // Whether the calling thread waits for one, for others to look at as long as the thread lives.
   // No interruption (os/interruption.hpp) is heard before it is answered.
   virtual const std::atomic<bool>& own_carrying() const noexcept = 0;
-  virtual CallTimes call_times() const noexcept = 0;
 
   // `note` is called before the program aborts on this node, by its own call or by the C library's
   // (assert, a corrupt heap), on the thread that does. Set it before calls are caught. Never called

@@ -170,8 +170,8 @@ AwaitedCall awaited(const CallShape& shape, const os::TrappedCall& call,
           .number = call.arguments[0]};
 }
 
-// Of each thread. What it waits for may be looked at by others, who take it for what it was.
 thread_local CallTimes own_call_times;
+// Looked at by others, for whom it may be over by then. Relaxed.
 thread_local std::atomic<bool> carrying{false};
 
 }  // namespace

@@ -31,10 +31,10 @@ class RemoteCalls {
   std::uint64_t calls() const { return calls_.load(std::memory_order_relaxed); }
   std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
 
-  // Of the calling thread; of all.
+  // As Delegation has them.
   static CallTimes own_times() noexcept;
-  static const std::atomic<bool>& own_carrying() noexcept;
   CallTimes times() const noexcept;
+  static const std::atomic<bool>& own_carrying() noexcept;
 
  private:
   long refuse(const CallShape& shape) noexcept;
@@ -45,7 +45,7 @@ class RemoteCalls {
   CallSlots& slots_;
   std::atomic<std::uint64_t> calls_{0};    // relaxed: statistics
   std::atomic<std::uint64_t> refused_{0};
-  std::atomic<Nanos> at_origin_{0}, carriage_{0};
+  std::atomic<Nanos> at_origin_{0}, carriage_{0};  // relaxed: sums
   std::array<std::atomic<bool>, kCallNumbers> said_{};  // which refusals the log has
 };
 

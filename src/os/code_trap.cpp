@@ -50,7 +50,8 @@ void on_step(const InterruptedThread& thread) {
   const Follower::Next next = followed.by->follow(thread);
   if (next == Follower::Next::kFollow) return thread.set_single_step(true);
   Interrupter* const then = std::exchange(followed, {}).then;
-  // Heard once this handler has returned, before the next instruction.
+  // Heard once this handler has returned, before the next instruction; not where the program has
+  // taken the signal meanwhile: who waits for the thread to be stopped does not wait for ever.
   if (next == Follower::Next::kInterrupt) (void)interrupt_thread(current_thread_id(), *then);
 }
 

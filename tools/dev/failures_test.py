@@ -8,16 +8,20 @@ import tempfile
 
 FAILURES = pathlib.Path(__file__).with_name("failures.py")
 
-# As GoogleTest prints it; cases that passed are not told.
-CASES = """[ RUN      ] Lock.IsTaken
-[       OK ] Lock.IsTaken (0 ms)
+# As GoogleTest prints it.
+FAILED_CASE = """\
 [ RUN      ] Lock.IsFair
 /src/lock_test.cpp:12: Failure
 Expected: (turns) >= (4u), actual: 3 vs 4
 of 8
 unknown file: Failure
 C++ exception with description "none" thrown in the test body.
-[  FAILED  ] Lock.IsFair (21 ms)
+"""
+
+# Cases that passed are not told.
+CASES = f"""[ RUN      ] Lock.IsTaken
+[       OK ] Lock.IsTaken (0 ms)
+{FAILED_CASE}[  FAILED  ] Lock.IsFair (21 ms)
 [ RUN      ] Lock.IsGiven
 [       OK ] Lock.IsGiven (0 ms)"""
 
@@ -30,24 +34,20 @@ TESTS = {
     "hangs": "echo waiting; sleep 60",
 }
 
-EXPECTED = """
--- cases (build) failed:
-[ RUN      ] Lock.IsFair
-/src/lock_test.cpp:12: Failure
-Expected: (turns) >= (4u), actual: 3 vs 4
-of 8
-unknown file: Failure
-C++ exception with description "none" thrown in the test body.
+SPOKEN = "\n".join(map(str, range(16, 31)))
 
+EXPECTED = f"""
+-- cases (build) failed:
+{FAILED_CASE}
 -- speaks (build) failed:
-{speaks}
+{SPOKEN}
 
 -- dies (build) failed:
 before
 
 -- hangs (build) failed:
 waiting
-""".format(speaks="\n".join(map(str, range(16, 31))))
+"""
 
 
 def main():

@@ -13,16 +13,17 @@
 #include <set>
 #include <thread>
 
+#include "devices/test_folder.hpp"
+
 namespace amasia::devices {
 namespace {
 
 namespace fs = std::filesystem;
 
 struct Folder {
-  Folder() { EXPECT_NE(::mkdtemp(path.data()), nullptr); }
   ~Folder() { fs::remove_all(path); }
   std::string programs() const { return path + "/programs"; }
-  std::string path = testing::TempDir() + "amasia-cache-test-XXXXXX";
+  std::string path = make_test_folder("cache-test");
 };
 
 ProgramKey key_of(std::string code, std::string options = "") {

@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "devices/client/client.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 
@@ -69,10 +70,7 @@ struct DaemonEnd {
 // A folder of its own, and in it the socket at which the test listens.
 class PlayedDaemon : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "amasia-played-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-  }
+  void SetUp() override { folder_ = make_test_folder("played"); }
   void TearDown() override {
     daemon_.socket.close();
     client_.reset();

@@ -15,6 +15,7 @@
 #include "devices/client/client.hpp"
 #include "devices/daemon/server.hpp"
 #include "devices/daemon/test_stop.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 
@@ -34,8 +35,7 @@ struct HeardTasks final : TaskSink {
 class ServedClient {
  public:
   void begin(std::unique_ptr<Backend> backend, const char* policy_settings) {
-    folder_ = testing::TempDir() + "amasia-served-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
+    folder_ = make_test_folder("served");
     ServerSettings server_settings;
     server_settings.own_path = socket();
     auto listening = os::listen_at_path(server_settings.own_path, 0600);

@@ -13,6 +13,7 @@
 #include "devices/client/observe.hpp"
 #include "devices/daemon/server.hpp"
 #include "devices/daemon/test_stop.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -74,8 +75,7 @@ class FakeDriver final : public Backend {
 class TwoWays : public testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = testing::TempDir() + "amasia-two-ways-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string folder = make_test_folder("two-ways");
     ServerSettings settings;
     path_ = settings.own_path = folder + "/devices.sock";
     auto listening = os::listen_at_path(path_, 0600);

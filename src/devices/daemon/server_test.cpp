@@ -15,6 +15,7 @@
 
 #include "devices/client/link.hpp"
 #include "devices/daemon/test_stop.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -56,8 +57,7 @@ class InOrder : public Policy {
 class ServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = testing::TempDir() + "amasia-devices-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    const std::string folder = make_test_folder("devices");
     path_ = folder + "/devices.sock";
     auto listening = os::listen_at_path(path_, 0600);
     ASSERT_TRUE(listening.ok()) << listening.error().message;

@@ -9,6 +9,7 @@
 
 #include "devices/backends/cuda/cuda_program.hpp"
 #include "devices/backends/scenario_works.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -70,8 +71,7 @@ TEST_F(CudaCompiler, gives_its_log_for_a_program_that_does_not_build) {
 }
 
 TEST_F(CudaCompiler, compiles_once_for_each_device_and_then_reads_from_disk) {
-  std::string folder = testing::TempDir() + "amasia-cuda-test-XXXXXX";
-  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string folder = make_test_folder("cuda-test");
   {
     ProgramCache cache(folder + "/programs");
     Outcome outcome;

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "devices/backends/scenario_works.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -26,7 +27,6 @@ using scenario::Bench;
 // One back end for all tests, as in a program: drivers take long to start.
 struct Opencl {
   Opencl() {
-    EXPECT_NE(::mkdtemp(folder.data()), nullptr);
     cache = std::make_unique<ProgramCache>(folder + "/programs");
     backend = make_opencl_backend(*cache, &why);
     language.words = std::string("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n") +
@@ -37,7 +37,8 @@ struct Opencl {
     backend.reset();
     std::filesystem::remove_all(folder);
   }
-  std::string folder = testing::TempDir() + "amasia-opencl-test-XXXXXX", why;
+  const std::string folder = make_test_folder("opencl-test");
+  std::string why;
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<Backend> backend;
   scenario::Language language;
