@@ -101,21 +101,30 @@ bool interrupt_thread(int thread_id, Interrupter& by) noexcept {
               kInterruption, reinterpret_cast<std::uint64_t>(&information)}) == 0;
 }
 
-bool waits_in_system_call(int thread_id) noexcept {
+ThreadActivity thread_activity(int thread_id) noexcept {
   std::array<char, 64> text{};
   *fmt::format_to_n(text.data(), text.size() - 1, "/proc/self/task/{}/syscall", thread_id).out = 0;
   const long file = make_uncaught_call(
       SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD),
                    reinterpret_cast<std::uint64_t>(text.data()), O_RDONLY | O_CLOEXEC});
-  if (file < 0) return true;
+  if (file < 0) return ThreadActivity::kInSystemCall;
   const auto descriptor = static_cast<std::uint64_t>(file);
   const long read = make_uncaught_call(
       SYS_read, {descriptor, reinterpret_cast<std::uint64_t>(text.data()), text.size() - 1});
   make_uncaught_call(SYS_close, {descriptor});
-  if (read <= 0) return true;
+  if (read <= 0) return ThreadActivity::kInSystemCall;
   text[static_cast<std::size_t>(read)] = 0;
   // "running", or the call's number, which is -1 where it waits for something else.
-  return std::strncmp(text.data(), "running", 7) != 0 && std::strncmp(text.data(), "-1 ", 3) != 0;
+  if (std::strncmp(text.data(), "running", 7) == 0) return ThreadActivity::kRuns;
+  return std::strncmp(text.data(), "-1 ", 3) == 0 ? ThreadActivity::kWaitsForPage
+                                                  : ThreadActivity::kInSystemCall;
+}
+
+void let_interruptions_through() noexcept {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, kInterruption);
+  ::pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
 }
 
 Status have_alternate_stack() {

@@ -33,9 +33,17 @@ Status catch_interruptions();
 // SIGURG of its own since. By any thread.
 bool interrupt_thread(int thread_id, Interrupter& by) noexcept;
 
-// Whether the thread waits in a system call, rather than for a page, or runs; true where that
-// cannot be told. Some 10 us. Any thread.
-bool waits_in_system_call(int thread_id) noexcept;
+// What a thread does: computes, or would if it had a core; waits for a page; is in a system call,
+// or that cannot be told. Some 10 us. Any thread.
+enum class ThreadActivity { kRuns, kWaitsForPage, kInSystemCall };
+ThreadActivity thread_activity(int thread_id) noexcept;
+
+inline bool waits_in_system_call(int thread_id) noexcept {
+  return thread_activity(thread_id) == ThreadActivity::kInSystemCall;
+}
+
+// The calling thread, which began where such signals wait, lets them through.
+void let_interruptions_through() noexcept;
 
 // A stack for the calling thread's signal handlers, until the thread ends. Nothing where it has
 // one. On an error handlers run on the stack that the thread is on.

@@ -83,6 +83,16 @@ class Home(LaunchTest):
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (compiler, threads))
 
+    def test_it_goes_on_where_threads_spin_on_what_others_write(self):
+        program = str(pathlib.Path(self.folder.name) / "wavefront")
+        source = str(SOURCE.parent / "wavefront_flags.c")
+        for compiler in ("clang-19", "gcc-12"):
+            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            for nodes in (2, 3):
+                region, _ = self.statistics(f"-n{nodes}", threads=nodes, command=(program, "200"))
+                self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
+                                 (compiler, nodes))
+
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):
             region, _ = self.statistics("-n2", *options, threads=2)

@@ -154,8 +154,11 @@ bool jumps_back(const SpinLoop& loop, std::uint64_t flags) noexcept {
 }
 
 std::optional<SpinLoop> spin_loop_at(const Byte* at) {
-  const ProgramCode code = ProgramCode::around(at);
-  if (code.empty()) return std::nullopt;
+  return spin_loop_at(at, ProgramCode::around(at));
+}
+
+std::optional<SpinLoop> spin_loop_at(const Byte* at, const ProgramCode& code) noexcept {
+  if (!code.holds(at)) return std::nullopt;
   const InstructionReader reader(code);
   const auto loop = loop_around(reader, at);
   if (!loop.has_value()) return std::nullopt;

@@ -27,5 +27,8 @@ bool jumps_back(const SpinLoop& loop, std::uint64_t flags) noexcept;
 // writes no memory, calls nothing, and no round begins with what another one has computed. nullopt:
 // none, or that is not plain to see. Asks the loader; outside of signal handlers.
 std::optional<SpinLoop> spin_loop_at(const Byte* at);
+// The same where the code that it belongs to is known; nullopt outside of that. Safe in signal
+// handlers.
+std::optional<SpinLoop> spin_loop_at(const Byte* at, const ProgramCode& code) noexcept;
 
 }  // namespace amasia::omp

@@ -88,7 +88,8 @@ struct LookBody {
   std::uint32_t number;
 };
 
-// The answer: the CPU time that the leader's thread has used, -1 if it is not in the region; and
+// The answer: the CPU time that the leader's thread has used, but for what it has spun
+// (team/spin_sample.hpp), -1 if it is not in the region; and
 // what the node's threads have waited for pages that it had and others have taken. Only differences
 // say something.
 struct SeenBody {

@@ -97,6 +97,7 @@ void Halt::close() {
 
 void Halt::enter(std::uint32_t local_id) {
   if (region_ == 0 || !os::have_alternate_stack().ok()) return;
+  if (local_id == 0) sample_.begin(team_.function());
   Member& own = members_[local_id];
   own.carrying = team_.node().services().own_carrying();
   own.thread_id.store(os::current_thread_id(), std::memory_order_release);
@@ -110,12 +111,7 @@ void Halt::leave(std::uint32_t local_id) {
 bool Halt::on_look(const LookBody& look) {
   SeenBody seen{
       .region = look.region, .number = look.number, .cpu = -1, .calls = 0, .to_and_fro = 0};
-  {
-    const std::lock_guard lock(mutex_);
-    const int leader =
-        region_ == look.region ? members_[0].thread_id.load(std::memory_order_acquire) : 0;
-    if (leader != 0) seen.cpu = os::thread_cpu_time(leader);
-  }
+  if (team_.region() == look.region) seen.cpu = computed_by_leader();
   const Services& services = team_.node().services();
   const delegate::CallTimes calls = services.call_times();
   seen.calls = calls.at_origin;
@@ -130,6 +126,36 @@ bool Halt::on_halt(const HaltBody& halt) {
   const bool may_ask = region_ == halt.region && halt.register_sets == os::register_sets();
   if (!may_ask || !asks_all(halt.number)) tell(halt.number, false);
   return true;
+}
+
+int Halt::leader() const {
+  const std::lock_guard lock(mutex_);
+  return region_ != 0 ? members_[0].thread_id.load(std::memory_order_acquire) : 0;
+}
+
+Nanos Halt::computed_by_leader() {
+  const int thread = leader();
+  if (thread == 0) return -1;
+  const Nanos cpu = os::thread_cpu_time(thread);
+  const Nanos computed = cpu < 0 ? cpu : std::max<Nanos>(0, cpu - sample_.spun());
+  if (os::thread_activity(thread) == os::ThreadActivity::kRuns) os::interrupt_thread(thread, *this);
+  return computed;
+}
+
+std::optional<os::InterruptedThread::Registers> Halt::glance_at_leader() {
+  const int thread = leader();
+  if (thread == 0 || os::waits_in_system_call(thread)) return std::nullopt;
+  glance_.is_wanted.store(1, std::memory_order_release);  // or it has not answered the last time
+  if (!os::interrupt_thread(thread, *this)) return std::nullopt;
+  os::futex_wait(glance_.is_wanted, 1, base::kMillisecond);
+  const bool is_there = glance_.is_wanted.load(std::memory_order_acquire) == 0;
+  if (!is_there || !glance_.in_program) return std::nullopt;
+  return glance_.registers;
+}
+
+bool Halt::ask_here(std::uint32_t number) {
+  const std::lock_guard lock(mutex_);
+  return region_ != 0 && asks_all(number);
 }
 
 // One that sleeps would be woken, which the program would see; not where the origin makes the call.
@@ -178,9 +204,23 @@ void Halt::ring() {
 }
 
 void Halt::interrupted(const os::InterruptedThread& thread) {
-  // The signal may have been under way since an earlier attempt.
-  const std::uint32_t number = HaltVote(vote_.load(std::memory_order_acquire)).number();
   ThreadFrame* const frame = current_frame();
+  if (frame != nullptr && frame->team == &team_ && frame->local_id == 0) note_leader(thread);
+  // The signal may have been for that, or under way since an earlier attempt.
+  const HaltVote now(vote_.load(std::memory_order_acquire));
+  if (now.state() == HaltVote::State::kVoting) vote(frame, thread, now.number());
+}
+
+void Halt::note_leader(const os::InterruptedThread& thread) {
+  sample_.note(thread);
+  if (glance_.is_wanted.load(std::memory_order_acquire) == 0) return;
+  glance_.in_program = thread_context.native_stack != nullptr && is_in_program(thread);
+  glance_.registers = thread.registers();
+  glance_.is_wanted.store(0, std::memory_order_release);  // partner: glance_at_leader
+  os::futex_wake(glance_.is_wanted, 1);
+}
+
+void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::uint32_t number) {
   if (frame == nullptr || frame->team != &team_ || has_open(*frame)) return refuse(number);
   if (!is_in_program(thread)) {
     // It is soon back from a library's function, such as a write that the origin makes.
@@ -188,6 +228,7 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
     if (!os::follow_thread(thread, *this, *this)) refuse(number);
     return;
   }
+  if (team_.on_origin()) return hold_at_home(*frame, number);
   if (!may_hold(*frame, thread)) return refuse(number);
   frame->error = errno;
   ThreadContext& context = thread_context;
@@ -195,7 +236,7 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
   bool goes = false;
   {
     const WaitScope waiting(*frame);
-    goes = hold(number);
+    goes = hold(*frame, number);
   }
   context.native_stack = native;
   if (!goes) return;
@@ -243,12 +284,30 @@ void Halt::refuse(std::uint32_t number) {
   if (change(&HaltVote::refuse, number).first) ring();
 }
 
-// Whether the thread goes home.
-bool Halt::hold(std::uint32_t number) {
+// At home, while the others come: goes on where it was.
+void Halt::hold_at_home(ThreadFrame& frame, std::uint32_t number) {
+  ThreadContext& context = thread_context;
+  void* const native = std::exchange(context.native_stack, nullptr);
+  {
+    const WaitScope waiting(frame);
+    if (hold(frame, number)) team_.join_guests(frame);
+  }
+  context.native_stack = native;
+}
+
+// Whether the thread goes home, or the others have come.
+bool Halt::hold(const ThreadFrame& frame, std::uint32_t number) {
   const auto [held, now] = change(&HaltVote::hold, number, team_.forked());
   if (!held) return false;
   // All have stopped before this one, which so knows what they have done.
-  if (now.state() == HaltVote::State::kAllHold) tell(number, team_.is_in_step());
+  if (now.state() == HaltVote::State::kAllHold) {
+    if (team_.on_origin()) {
+      ring();
+    } else {
+      tell(number, team_.is_in_step());
+    }
+  }
+  const bool decides = team_.on_origin() && frame.local_id == 0;
   const Node& node = team_.node();
   LongWait wait(node.services(), node.self(), node.settings().watchdog,
                 {.what = "a verdict on going home, in the middle of a loop,", .node = 0},
@@ -257,8 +316,14 @@ bool Halt::hold(std::uint32_t number) {
     const std::uint32_t news = news_.load(std::memory_order_acquire);
     const HaltVote vote(vote_.load(std::memory_order_acquire));
     if (!vote.waits(number)) {
-      if (change(&HaltVote::tell_refusal, number).first) tell(number, false);
+      const bool is_first = change(&HaltVote::tell_refusal, number).first;
+      if (is_first && !team_.on_origin()) tell(number, false);
       return vote.goes_home(number);
+    }
+    if (decides && vote.state() == HaltVote::State::kAllHold) {
+      change(&HaltVote::decide, number, team_.take_in_here());
+      ring();
+      continue;
     }
     if (node.told_to_end()) node.services().leave_job();
     // Pages that come for it, which it had asked for before, are not kept for it.

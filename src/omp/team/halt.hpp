@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's threads, stopped in the middle of the program, so that they can come home from there
-// (homecoming.hpp has those that come to a barrier; home_call.hpp is the origin's side). Not on the
-// origin, whose threads are at home.
+// (homecoming.hpp has those that come to a barrier; home_call.hpp is the origin's side).
 //
 //   origin     this node's handler   its threads
 //   Halt       interrupts all        each, in a signal handler: is it in the program, with nothing
@@ -9,6 +8,10 @@
 //                                    In a library's function: is followed to where it is back
 //   Verdict    notes it, wakes       go on where they were, or keep their state and leave their
 //                                    stacks
+//
+// The origin's own threads are at home. They are stopped so, too, where the others hold and the
+// leader spins on what these would write, so that it comes to no barrier to take them in at:
+// HomeCall asks in the place of the handler, and the leader gives the verdict.
 //
 // What a thread may have open is what others would miss if it went, or itself: locks, loops that
 // are handed out, a place in the C library. It holds on its alternate stack: the managed one may be
@@ -18,22 +21,28 @@
 // region_      | open, close                 | handler           | mutex_
 // members_     | each its thread             | handler           | release/acquire; memory: mutex_
 // vote_        | handler, threads            | both              | compare-exchange
+// sample_      | the leader                  | any               | its own
+// glance_      | the leader, if it is wanted | who wants it      | release/acquire of is_wanted
 // news_        | who changes vote_           | who holds         | release/acquire
 // H1 A thread that was interrupted may have had any lock: unless it holds, it touches atomics only.
 // H2 Attempts are numbered in the order in which the origin makes them, one at a time, and all that
 //    is said about one is in one word (halt_vote.hpp); who finds a later one knows that its own is
 //    over.
+// H3 Of SIGURGs that wait for a thread the kernel keeps one, so who interrupts it in a region does
+//    so by this, whose handler looks at all that is wanted.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "base/base.hpp"
 #include "omp/meeting/team_messages.hpp"
 #include "omp/team/halt_vote.hpp"
+#include "omp/team/spin_sample.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -59,6 +68,22 @@ class Halt final : public os::Interrupter, public os::Follower {
   bool on_halt(const HaltBody& halt);
   bool on_verdict(const VerdictBody& verdict);
 
+  // On the origin, by HomeCall, which numbers attempts: its threads are to stop, for the leader to
+  // take the others in. False: they cannot. The attempt is over, unless all have stopped.
+  bool ask_here(std::uint32_t number);
+  void give_up_here(std::uint32_t number) { refuse(number); }
+
+  // The leader's thread, 0: it is not in the region. May block for as long as open() does.
+  int leader() const;
+  // The CPU time that it has used, less what it has spun in the region; -1: it is not there. Looks
+  // again at what it does: to be called from time to time, by one thread at a time.
+  Nanos computed_by_leader();
+  // On the origin, by HomeCall: what the leader has in its registers, in the program; nullopt: it
+  // is elsewhere, or has not been asked yet as it does not run. Blocks for up to a millisecond.
+  std::optional<os::InterruptedThread::Registers> glance_at_leader();
+  // What the leader has spun in its region so far, ns; 0 where it cannot halt. Threads of the team.
+  Nanos spun() const { return region_ != 0 ? sample_.spun() : 0; }
+
  private:
   struct Member {
     std::atomic<int> thread_id{0};  // 0: not in the region
@@ -67,13 +92,23 @@ class Halt final : public os::Interrupter, public os::Follower {
     bool can_be_interrupted() const;
   };
 
+  // Of the leader, when it is wanted.
+  struct Glance {
+    std::atomic<std::uint32_t> is_wanted{0};
+    bool in_program = false;
+    os::InterruptedThread::Registers registers{};
+  };
+
   void interrupted(const os::InterruptedThread& thread) override;
+  void note_leader(const os::InterruptedThread& thread);
+  void vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::uint32_t number);
   Next follow(const os::InterruptedThread& thread) noexcept override;
   bool is_in_program(const os::InterruptedThread& thread) const;
   bool may_hold(const ThreadFrame& frame, const os::InterruptedThread& thread) const;
   bool asks_all(std::uint32_t number);
   void refuse(std::uint32_t number);
-  bool hold(std::uint32_t number);
+  bool hold(const ThreadFrame& frame, std::uint32_t number);
+  void hold_at_home(ThreadFrame& frame, std::uint32_t number);
   void tell(std::uint32_t number, bool held);
   // True: the vote has been changed by `by`; the vote as it is then.
   template <typename... Arguments>
@@ -81,12 +116,14 @@ class Halt final : public os::Interrupter, public os::Follower {
   void ring();
 
   Team& team_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::uint32_t region_ = 0;  // 0: none
   std::uint32_t threads_ = 0, room_ = 0;
   std::unique_ptr<Member[]> members_;
   std::atomic<std::uint64_t> vote_{HaltVote().word()};
   std::atomic<std::uint32_t> news_{0};
+  SpinSample sample_;
+  Glance glance_;
 };
 
 }  // namespace amasia::omp

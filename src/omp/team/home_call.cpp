@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <climits>
 #include <iterator>
-#include <limits>
 
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
@@ -139,7 +138,7 @@ std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
   std::array<SeenBody, base::kMaxNodes>& seen = last_seen_;
   seen[0] = {.region = region,
              .number = number,
-             .cpu = os::thread_cpu_time(node_.team().leader_thread()),
+             .cpu = node_.team().halt().computed_by_leader(),
              .calls = 0,
              .to_and_fro = node_.services().stall_for_lost()};
   const Nanos now = os::monotonic_now();
@@ -203,15 +202,16 @@ void HomeCall::call(std::uint32_t region, Nanos patience) {
 // Until the leader takes the others' threads home, or has looked for too long at what these would
 // write: it may wait for a flag of theirs.
 void HomeCall::hold(std::uint32_t region, Nanos patience) {
-  glance_.forget();
+  std::vector<os::InterruptedThread::Registers> seen;
   std::uint64_t left_of_loop = left_at_home(region);
   Nanos end = os::monotonic_now() + patience;
   for (Nanos left = patience; left > 0; left = end - os::monotonic_now()) {
     if (await(region, std::min(left, kGlances), [this] { return !is_held(); })) return;
     if (region_.load(std::memory_order_acquire) != region) return;
-    if (glance_.finds_it_spinning(node_.team().leader_thread())) {
-      next_call_ = std::numeric_limits<Nanos>::max();
-      return;
+    if (const auto registers = node_.team().halt().glance_at_leader()) {
+      // Where it has been so before nothing has changed but what others write, if anything.
+      if (std::ranges::find(seen, *registers) != seen.end()) return take_in_the_middle(region);
+      seen.push_back(*registers);
     }
     if (const std::uint64_t now = left_at_home(region); now != left_of_loop) {
       left_of_loop = now;
@@ -220,37 +220,20 @@ void HomeCall::hold(std::uint32_t region, Nanos patience) {
   }
 }
 
+// The leader waits for a flag of those that hold, and comes to no barrier before that: they are
+// taken in where it is.
+void HomeCall::take_in_the_middle(std::uint32_t region) {
+  Halt& halt = node_.team().halt();
+  const std::uint32_t number = halted_.wanted.load(std::memory_order_relaxed);
+  if (halt.ask_here(number)) await(region, kAnswer, [this] { return !is_held(); });
+  halt.give_up_here(number);
+}
+
 // Of the loop in which the others hold.
 std::uint64_t HomeCall::left_at_home(std::uint32_t region) const {
   WorkSharing* const loops = node_.work_sharing();
   const Progress& held_at = halted_.bodies[called_.front().node.value].progress;
   return loops != nullptr ? loops->left_at_home(region, held_at.loops) : 0;
-}
-
-bool HomeCall::Glance::finds_it_spinning(int leader) {
-  constexpr Nanos kAnswersWithin = base::kMillisecond;
-  // A thread that has been asked may answer when it runs again.
-  if (done_.load(std::memory_order_acquire) != asked_) return false;
-  if (leader < 0 || os::waits_in_system_call(leader)) return false;
-  ++asked_;
-  if (!os::interrupt_thread(leader, *this)) {
-    done_.store(asked_, std::memory_order_relaxed);
-    return false;
-  }
-  os::futex_wait(done_, asked_ - 1, kAnswersWithin);
-  if (done_.load(std::memory_order_acquire) != asked_ || !in_program_) return false;
-  const bool again = std::ranges::find(seen_, registers_) != seen_.end();
-  seen_.push_back(registers_);
-  return again;
-}
-
-void HomeCall::Glance::interrupted(const os::InterruptedThread& thread) {
-  registers_ = thread.registers();
-  in_program_ =
-      thread_context.native_stack != nullptr &&
-      node_.services().is_program_code(reinterpret_cast<const void*>(thread.instruction()));
-  done_.fetch_add(1, std::memory_order_release);  // partner: finds_it_spinning
-  os::futex_wake(done_, 1);
 }
 
 bool HomeCall::all_hold(std::uint32_t region) {

@@ -82,6 +82,7 @@ class HomeCall {
   std::optional<loops::Midway::Look> ask(std::uint32_t region);
   void call(std::uint32_t region, Nanos patience);
   void hold(std::uint32_t region, Nanos patience);
+  void take_in_the_middle(std::uint32_t region);
   std::uint64_t left_at_home(std::uint32_t region) const;
   bool all_hold(std::uint32_t region);
   void tell(bool goes_home);
@@ -100,25 +101,6 @@ class HomeCall {
   std::atomic<std::uint32_t> region_{0};  // 0: none to look at
   std::mutex mutex_;                      // L1
   std::atomic<Phase> phase_{Phase::kIdle};
-
-  // Looks whether the leader, in the program, gets on.
-  class Glance final : public os::Interrupter {
-   public:
-    explicit Glance(const Node& node) : node_(node) {}
-    // True: it has been where it is, with the same registers, since forget(). By the watcher.
-    bool finds_it_spinning(int leader);
-    void forget() { seen_.clear(); }
-
-   private:
-    void interrupted(const os::InterruptedThread& thread) override;
-    const Node& node_;
-    os::InterruptedThread::Registers registers_{};  // written before done_
-    bool in_program_ = false;
-    std::atomic<std::uint32_t> done_{0};
-    std::uint32_t asked_ = 0;
-    std::vector<os::InterruptedThread::Registers> seen_;
-  };
-  Glance glance_{node_};
 
   // The watcher's: the stretch without a barrier that it looks at.
   std::uint32_t stretch_region_ = 0, stretch_meetings_ = 0;

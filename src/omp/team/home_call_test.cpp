@@ -396,20 +396,71 @@ AMASIA_TEST_PROGRAM void await_flag(const std::atomic<std::uint32_t>& flag, std:
   }
 }
 
-// Who holds does not set the flag that the origin's thread looks at, so it goes on, and stays.
+// Who holds does not set the flags that the origin's threads look at: there these take it in.
 TEST_P(HomeCallTest, TheOriginMayWaitForAFlag) {
+  Notes notes(total());
+  std::atomic<std::uint32_t> flags{0};
+  const auto work = [](ThreadFrame& first, void* const* words) {
+    auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
+    const auto away = first.team->size() - first.team->shares()[0].threads;
+    const double sum = own_part(node_here());
+    if (first.team->on_origin() && !current_frame()->is_guest) {
+      await_flag(set, away);
+    } else {
+      ++set;
+    }
+    Notes& all = *static_cast<Notes*>(words[0]);
+    ++all.came;
+    team_here().barrier_of_program(*current_frame(), &all);
+    if (all.came != team_here().size()) all.orderly = false;
+    double own = current_frame()->global_id + 1;
+    void* list[1] = {&own};
+    if (team_here().reduce(*current_frame(), {list, add}, false)) {
+      if (own != team_here().size() * (team_here().size() + 1) / 2) all.orderly = false;
+      team_here().reduce_end(*current_frame(), false);
+    }
+    note_end(all, sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes, &flags}).global());
+  expect_all_done(notes, true);
+  Notes again(total());
+  ASSERT_TRUE(job_.run(loop_only, {&again}).global()) << "the next region is as any other";
+}
+
+// Node 1 has ended the region, so it passes no barrier that those who come would miss it at.
+TEST_P(HomeCallTest, TheOriginMayWaitForAFlagOfSomeNodes) {
+  if (GetParam().nodes < 3) return;
+  Notes notes(total());
+  std::atomic<std::uint32_t> flags{0};
+  const auto work = [](ThreadFrame& first, void* const* words) {
+    auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
+    const std::uint32_t node = node_here();
+    const std::uint32_t away = first.team->size() - 2 * first.team->shares()[0].threads;
+    const double sum = node == 1 ? 0 : own_part(node);
+    if (node == 0) await_flag(set, away);
+    if (node > 1) ++set;
+    note_end(*static_cast<Notes*>(words[0]), sum);
+  };
+  ASSERT_TRUE(job_.run(work, {&notes, &flags}).global());
+  for (std::uint32_t id = 0; id < total(); ++id) {
+    EXPECT_EQ(notes.ended_on[id], id / GetParam().threads == 1 ? 1U : 0U) << id;
+  }
+  EXPECT_EQ(runs_come_home(), 1U);
+}
+
+// A lock of ours that a thread of the origin has is not asked about by those who come.
+TEST_P(HomeCallTest, TheOriginTakesNobodyInWhereAThreadOfItsHasSomethingOpen) {
   Notes notes(total());
   std::atomic<std::uint32_t> flags{0};
   const auto work = [](ThreadFrame& frame, void* const* words) {
     auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
     const auto away = frame.team->size() - frame.team->shares()[0].threads;
     const double sum = own_part(node_here());
-    if (node_here() == 0) {
-      await_flag(set, away);
-    } else {
-      ++set;
-    }
-    frame.team->barrier(frame);
+    const bool at_home = node_here() == 0;
+    if (at_home && frame.local_id == 0) ++frame.locks_held;
+    if (at_home) await_flag(set, away);
+    if (at_home && frame.local_id == 0) --frame.locks_held;
+    if (!at_home) ++set;
     note_end(*static_cast<Notes*>(words[0]), sum);
   };
   ASSERT_TRUE(job_.run(work, {&notes, &flags}).global());

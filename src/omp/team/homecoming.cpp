@@ -67,6 +67,7 @@ void* Guests::run(void* guest) {
 }
 
 void Guests::go_on(Guest& guest) {
+  os::let_interruptions_through();  // who took it in may have been interrupted itself
   ThreadFrame& frame = guest.frame;
   Node& node = team_.node();
   team_.runtime().set_icvs(guest.from.icvs);
@@ -187,10 +188,11 @@ Nanos Team::computed(const ThreadFrame& frame) const {
   const Nanos elapsed = frame.active + os::monotonic_now();
   const ThreadCounters now = node_.services().thread_counters();
   const Nanos stall = now.stall_ns - frame.before.stall_ns;
-  Nanos busy = std::max<Nanos>(0, elapsed - frame.waited - stall);
+  const Nanos spun = halt_.spun();
+  Nanos busy = std::max<Nanos>(0, elapsed - frame.waited - spun - stall);
   if (frame.measures_cpu) {
     const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
-    const auto cpu = static_cast<double>(frame.cpu + os::own_cpu_time());
+    const auto cpu = static_cast<double>(frame.cpu + os::own_cpu_time() - spun);
     const Nanos calls = now.calls_ns - frame.before.calls_ns;
     busy = std::min(busy, static_cast<Nanos>(cpu * stretch_ * layers) + calls);
   }
@@ -303,6 +305,12 @@ bool Team::is_in_step() const {
   const bool same = std::all_of(frames_.begin(), frames_.begin() + forked_, is_as_far);
   WorkSharing* const loops = node_.work_sharing();
   return same && (loops == nullptr || loops->may_depart(region(), progress().loops));
+}
+
+bool Team::take_in_here() {
+  if (!is_in_step() || !node_.home_call_->take()) return false;
+  take_guests(node_.home_call_->called(), node_.home_call_->lost());
+  return true;
 }
 
 void Team::await_guests() {

@@ -100,11 +100,9 @@ void Team::begin(const Begin& begin) {
   travellers_.resize(may_come_home_ ? forked_ : 0);
   departed_.store(0, std::memory_order_relaxed);
   if (faulted_.size() < local_size()) faulted_.resize(local_size(), 1);
-  leader_thread_.store(-1, std::memory_order_relaxed);
-  if (on_origin()) {
-    // Who waits for them may not see it grow.
-    if (may_come_home_) deposits_.reserve(size_);
-  } else if (may_come_home_ && can_leave_) {
+  // Who waits for guests may not see it grow.
+  if (on_origin() && may_come_home_) deposits_.reserve(size_);
+  if (may_come_home_ && (on_origin() || can_leave_)) {
     halt_.open(begin.region, forked_);
   } else {
     halt_.close();
@@ -171,13 +169,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;
   if (mend_dynamic_) runtime_->set_dynamic(true);
-  if (may_come_home_) {
-    if (!on_origin()) {
-      halt_.enter(local_id);
-    } else if (local_id == 0 && os::have_alternate_stack().ok()) {
-      leader_thread_.store(os::current_thread_id(), std::memory_order_relaxed);
-    }
-  }
+  if (may_come_home_) halt_.enter(local_id);
   // Returns from home, too: where the thread's part ends on another node.
   on_managed_stack(
       stack.top,
@@ -193,6 +185,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
         }
       },
       &frame.home);
+  // At home the leader stays until the others have ended it, and is looked at.
   if (may_come_home_ && !on_origin()) halt_.leave(local_id);
   if (std::exchange(frame.counters, nullptr) != nullptr) {
     const LeaderCounters::Counts counted = counters_.end();
@@ -229,17 +222,20 @@ NodeTotals Team::totals() {
   NodeTotals sum;
   const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
   if (guests_ != nullptr) sum.marks |= guests_->marks();
+  // The leader stands for them all.
+  const Nanos spun = halt_.spun();
   for (std::uint32_t id = 0; id < forked_; ++id) {
     const ThreadFrame& frame = *frames_[id];
     const NodeTotals& one = frame.totals;
-    const Nanos active = std::max<Nanos>(0, frame.active);
+    const Nanos active = std::max<Nanos>(0, frame.active - spun);
+    const Nanos cpu = std::max<Nanos>(0, frame.cpu - spun);
     Nanos busy = std::max<Nanos>(0, active - one.stall_ns);
     if ((one.faults > 0 || counts_) && frame.measures_cpu) {
-      const double computed = static_cast<double>(frame.cpu) * stretch_ * layers;
+      const double computed = static_cast<double>(cpu) * stretch_ * layers;
       busy = std::clamp<Nanos>(static_cast<Nanos>(computed) + frame.calls, 0, busy);
-    } else if (frame.measures_cpu && frame.cpu > kLongEnough) {
+    } else if (frame.measures_cpu && cpu > kLongEnough) {
       const auto here = static_cast<double>(busy - frame.calls);
-      const double seen = here / static_cast<double>(frame.cpu) / layers;
+      const double seen = here / static_cast<double>(cpu) / layers;
       stretch_ += kNewWeight * (std::max(1.0, seen) - stretch_);
     }
     faulted_[id] = one.faults > 0 ? 1 : 0;

@@ -176,15 +176,13 @@ class Team {
   PageWindow arguments_among(std::uint32_t mask) const {
     return {arguments_.first, arguments_.mask & mask};
   }
-  // Coming home out of a loop. On another node: for its handler. How far the team's leader has
-  // come, once it stands; and whether all of the node's threads have come as far.
+  // Coming home out of a loop: for the handler and HomeCall. How far the team's leader has come,
+  // once it stands; and whether all of the node's threads have come as far.
   Halt& halt() { return halt_; }
   Progress progress() const { return progress_of(*frames_[0]); }
   bool is_in_step() const;
-  // On the origin: how many barriers have been passed; and its leader's thread, -1: not yet there.
-  // Any thread.
+  // On the origin: how many barriers have been passed. Any thread.
   std::uint32_t meetings() const { return meetings_.load(std::memory_order_relaxed); }
-  int leader_thread() const { return leader_thread_.load(std::memory_order_relaxed); }
   // On the origin, by its leader: takes in the threads that are on their way, `from` these nodes,
   // while the others have ended the region; `lost`: what it has lost by now, ns. Those that come
   // out of a loop end at the barrier or the reduction where the leader is, which waits for them by
@@ -192,6 +190,11 @@ class Team {
   void take_guests(std::span<const NodeShare> from, double lost);
   void await_guests();
   void await_guests_end();
+  // The same in the middle of the program, where all threads of the origin stand: whether the
+  // others have come, who go on where they were. join_guests(): what each of the origin's does
+  // then.
+  bool take_in_here();
+  void join_guests(const ThreadFrame& frame) { guests_->watch(frame); }
 
   // On another node than the origin, at its end: those pages that it still has.
   std::uint32_t give_arguments_back();
@@ -291,8 +294,7 @@ class Team {
   std::unique_ptr<Guests> guests_;            // on the origin, once they have come
   std::vector<Traveller> travellers_;         // elsewhere, each written by its thread
   std::atomic<std::uint32_t> departed_{0};    // of these; who is last reads them
-  Halt halt_{*this};                          // elsewhere
-  std::atomic<int> leader_thread_{-1};        // on the origin
+  Halt halt_{*this};
   double lost_at_home_ = 0;                   // by then, ns
   // Barriers between nodes so far: the next one's generation. By the leader; others look.
   std::atomic<std::uint32_t> meetings_{0};
