@@ -53,11 +53,15 @@ void set_format(const char* format) {
 // What the runtime of this node does not know of the calling thread, or knows by its own numbers.
 TeamPlace own_place() {
   if (const ThreadFrame* const frame = current_frame(); frame != nullptr) {
-    return {.thread = frame->global_id, .threads = frame->team->size(), .ancestor = 0};
+    return {frame->global_id, frame->team->size(), /*ancestor=*/0, /*level=*/1};
   }
   const ThreadFrame* const outer = outer_frame();
-  if (outer != nullptr && region_level() == 2) return {.ancestor = outer->global_id};
-  return {};
+  if (outer == nullptr) return {};
+  const auto level = static_cast<std::uint32_t>(region_level());
+  TeamPlace place;
+  place.level = level;
+  if (level == 2) place.ancestor = outer->global_id;
+  return place;
 }
 
 // What the runtime of this node is to be asked with: nullptr and "" stand for the format set last.

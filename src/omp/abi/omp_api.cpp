@@ -50,7 +50,20 @@ Abi abi_of_runtime() {
 static constinit std::atomic<bool> own_allocator{false};
 bool has_own_allocator() { return own_allocator.load(std::memory_order_relaxed); }
 
-std::int32_t region_level() { return current_frame() != nullptr ? 1 : real_level(); }
+namespace {
+
+// A thread that has come home from another node is in no region to the next runtime, and one in a
+// region that such a thread has forked is in one less than to the program.
+std::int32_t levels_missed() {
+  const ThreadFrame* const outer = outer_frame();
+  return outer != nullptr && outer->is_guest ? 1 : 0;
+}
+
+}  // namespace
+
+std::int32_t region_level() {
+  return current_frame() != nullptr ? 1 : real_level() + levels_missed();
+}
 
 namespace {
 
@@ -140,7 +153,7 @@ std::int32_t ancestor(std::int32_t at) {
   if (outer == nullptr) return real_ancestor(at);
   if (at == 1) return static_cast<std::int32_t>(outer->global_id);
   if (at == 0) return 0;
-  return current_frame() != nullptr ? -1 : real_ancestor(at);
+  return current_frame() != nullptr ? -1 : real_ancestor(at - levels_missed());
 }
 
 std::int32_t size_at(std::int32_t at) {
@@ -148,7 +161,7 @@ std::int32_t size_at(std::int32_t at) {
   if (outer == nullptr) return real_size_at(at);
   if (at == 1) return static_cast<std::int32_t>(outer->team->size());
   if (at == 0) return 1;
-  return current_frame() != nullptr ? -1 : real_size_at(at);
+  return current_frame() != nullptr ? -1 : real_size_at(at - levels_missed());
 }
 
 }  // namespace

@@ -58,6 +58,7 @@ std::optional<std::uint32_t> value_of(std::string_view type, const TeamPlace& pl
   if (type == "n" || type == "thread_num") return place.thread;
   if (type == "N" || type == "num_threads") return place.threads;
   if (type == "a" || type == "ancestor_tnum") return place.ancestor;
+  if (type == "L" || type == "nesting_level") return place.level;
   return std::nullopt;
 }
 

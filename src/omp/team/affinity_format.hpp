@@ -21,6 +21,7 @@ struct TeamPlace {
   std::optional<std::uint32_t> thread;    // %n, %{thread_num}
   std::optional<std::uint32_t> threads;   // %N, %{num_threads}
   std::optional<std::uint32_t> ancestor;  // %a, %{ancestor_tnum}: at the level around this one
+  std::optional<std::uint32_t> level;     // %L, %{nesting_level}
   friend bool operator==(const TeamPlace&, const TeamPlace&) = default;
 };
 

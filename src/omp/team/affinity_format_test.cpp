@@ -6,12 +6,13 @@
 namespace amasia::omp {
 namespace {
 
-constexpr TeamPlace kPlace{13, 64, 7};
+constexpr TeamPlace kPlace{13, 64, 7, 2};
 
 TEST(AffinityFormat, FieldsOfTheTeamAreFilledInAsWideAsTheyAsk) {
   EXPECT_EQ(fill_affinity_format("%n of %N", kPlace), "13 of 64");
   EXPECT_EQ(fill_affinity_format("%{thread_num}/%{num_threads}", kPlace), "13/64");
   EXPECT_EQ(fill_affinity_format("%a, %0.3{ancestor_tnum}", kPlace), "7, 007");
+  EXPECT_EQ(fill_affinity_format("%L, %.2{nesting_level}", kPlace), "2,  2");
   EXPECT_EQ(fill_affinity_format("[%4n]", kPlace), "[13  ]");
   EXPECT_EQ(fill_affinity_format("[%.4n]", kPlace), "[  13]");
   EXPECT_EQ(fill_affinity_format("[%0.4n]", kPlace), "[0013]");
@@ -20,7 +21,7 @@ TEST(AffinityFormat, FieldsOfTheTeamAreFilledInAsWideAsTheyAsk) {
 }
 
 TEST(AffinityFormat, AllElseIsLeftToTheRuntime) {
-  for (const char* format : {"", "plain", "100%%", "%%n", "%H %P %i %A %L %t %T",
+  for (const char* format : {"", "plain", "100%%", "%%n", "%H %P %i %A %t %T",
                              "%0.8i", "%{host} %{no such}", "%", "%{thread_num", "%0.", "%12"}) {
     EXPECT_EQ(fill_affinity_format(format, kPlace), format);
   }
@@ -29,7 +30,7 @@ TEST(AffinityFormat, AllElseIsLeftToTheRuntime) {
 
 TEST(AffinityFormat, FieldsThatAreNotKnownAreLeftToTheRuntime) {
   EXPECT_EQ(fill_affinity_format("%n %N %a", {}), "%n %N %a");
-  EXPECT_EQ(fill_affinity_format("%n %N %.3a", {.ancestor = 5}), "%n %N   5");
+  EXPECT_EQ(fill_affinity_format("%n %N %L %.3a", {.ancestor = 5}), "%n %N %L   5");
 }
 
 TEST(AffinityFormat, AWidthBeyondReasonIsCut) {
