@@ -47,8 +47,10 @@ std::optional<std::uint64_t> row_place(std::span<const Space> nest,
     const auto first = static_cast<std::int64_t>(space.first);
     if (up ? values[d] < first : values[d] > first) return std::nullopt;
     const auto value = static_cast<std::uint64_t>(values[d]);
-    const std::uint64_t number = up ? (value - space.first) / space.step
-                                    : (space.first - value) / (0 - space.step);
+    const std::uint64_t distance = up ? value - space.first : space.first - value;
+    const std::uint64_t step = up ? space.step : 0 - space.step;
+    // Most steps are 1, and to divide takes as long as all the rest.
+    const std::uint64_t number = step == 1 ? distance : distance / step;
     if (number >= space.count) return std::nullopt;
     place = place * space.count + number;
   }

@@ -22,6 +22,8 @@
 #include "omp/launch/thread_state.hpp"
 #include "omp/region/region.hpp"
 #include "omp/thread_counters.hpp"
+#include "omp/work_sharing/post_table.hpp"
+#include "os/os.hpp"
 
 namespace amasia::omp {
 
@@ -120,6 +122,8 @@ struct alignas(64) ThreadFrame : MovableThread {
   bool may_have_tasks = false;
   // Of the doacross construct that the thread is in: Doacross's; else nullptr.
   void* doacross = nullptr;
+  UntoldPosts untold;
+  os::Ticks told_posts = 0;  // when other nodes were last told of any
   // What this thread has given and others read until it has come through the next barrier.
   GivenCopies* given = nullptr;
   // How far it is followed while it is to stop (team/halt.hpp).

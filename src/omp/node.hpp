@@ -61,7 +61,8 @@ class WorkSharing;  // loops that are handed out at run time
 inline constexpr fabric::MessageType kTeamFirst = 0x200, kTeamLast = 0x23f;
 inline constexpr fabric::MessageType kWorkSharingFirst = 0x240, kWorkSharingLast = 0x27f;
 inline constexpr fabric::MessageType kLocksFirst = 0x280, kLocksLast = 0x2bf;
-inline constexpr fabric::MessageType kTurnMessage = 0x2c0, kPostMessage = 0x2c1;
+inline constexpr fabric::MessageType kTurnMessage = 0x2c0, kPostMessage = 0x2c1,
+                                     kAskPostMessage = 0x2c2;
 
 struct NodeSettings {
   // Threads that each node takes before the next one is used; one entry per node, each > 0.

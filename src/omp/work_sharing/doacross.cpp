@@ -2,6 +2,7 @@
 #include "omp/work_sharing/doacross.hpp"
 
 #include <cstring>
+#include <utility>
 #include <vector>
 
 #include "omp/native.hpp"
@@ -9,17 +10,34 @@
 
 namespace amasia::omp {
 
-// To all other nodes: iteration `place` of the nest's row has been posted.
+namespace {
+
+// What a thread posts within this time after it has told others is told later. To tell costs a
+// microsecond or two for each other node. In ticks, as each post looks: some 20 us at 2 to 4 GHz.
+constexpr os::Ticks kTellAfter = 60'000;
+
+}  // namespace
+
+// To all other nodes, or to one that has asked: these of the nest's row have been posted.
 struct Doacross::PostBody {
   std::uint32_t region;
   std::uint32_t reserved;
   std::uint64_t number;
   std::uint64_t length;  // of the row: the receiver's threads may not have come to the loop yet
+  std::uint64_t first, count;
+};
+
+// To all other nodes: a thread waits for this one.
+struct Doacross::AskBody {
+  std::uint32_t region;
+  std::uint32_t reserved;
+  std::uint64_t number;
+  std::uint64_t length;
   std::uint64_t place;
 };
 
 Doacross::Doacross(Node& node) : node_(node) {
-  node_.fabric().set_handler(kPostMessage, kPostMessage, this);
+  node_.fabric().set_handler(kPostMessage, kAskPostMessage, this);
 }
 
 Doacross::~Doacross() = default;
@@ -49,6 +67,7 @@ void Doacross::close(const Team& team, std::uint64_t number) {
 void Doacross::begin(ThreadFrame& frame, std::span<const loops::Space> nest) {
   AMASIA_CHECK(!nest.empty() && frame.doacross == nullptr, "a thread is in one doacross loop");
   const std::uint64_t number = frame.doacrosses_met++;
+  frame.untold = {};
   // The nest may be described on a managed stack.
   const std::vector<loops::Space> copy(nest.begin(), nest.end());
   on_native_stack([&, number] { frame.doacross = open(*frame.team, number, copy); });
@@ -56,6 +75,7 @@ void Doacross::begin(ThreadFrame& frame, std::span<const loops::Space> nest) {
 
 void Doacross::end(ThreadFrame& frame) {
   AMASIA_CHECK(frame.doacross != nullptr, "only a loop that was begun is ended");
+  tell(frame);
   const std::uint64_t number = static_cast<PostLoop*>(frame.doacross)->number;
   frame.doacross = nullptr;
   on_native_stack([&, number] { close(*frame.team, number); });
@@ -72,16 +92,29 @@ void Doacross::post(ThreadFrame& frame, std::span<const std::int64_t> values) {
   if (!place.has_value()) return;
   loop.set(*place);  // partner: wait
   node_.wake();
-  const Team& team = *frame.team;
-  const PostBody post{team.region(), 0, loop.number, loop.length, *place};
-  on_native_stack([&, post] { tell_others(team, post); });
+  UntoldPosts& untold = frame.untold;
+  if (!untold.extends(*place)) tell(frame);
+  untold.add(*place);
+  const bool is_wanted = loop.take_want(*place);
+  if (is_wanted || os::ticks_now() - frame.told_posts >= kTellAfter) tell(frame);
 }
 
-void Doacross::tell_others(const Team& team, const PostBody& post) {
+void Doacross::tell(ThreadFrame& frame) {
+  const PostRun run = std::exchange(frame.untold, {}).run;
+  if (run.count == 0) return;
+  const PostLoop& loop = *static_cast<const PostLoop*>(frame.doacross);
+  const Team& team = *frame.team;
+  const PostBody post{team.region(), 0, loop.number, loop.length, run.first, run.count};
+  on_native_stack([&, post] { send_to_others(team, kPostMessage, post); });
+  frame.told_posts = os::ticks_now();
+}
+
+template <typename Body>
+void Doacross::send_to_others(const Team& team, fabric::MessageType type, const Body& body) {
   node_.services().show_progress();
   for (const NodeShare& share : team.shares()) {
     if (share.node == node_.self()) continue;
-    node_.fabric().send(share.node, kPostMessage, fabric::bytes_of(post));
+    node_.fabric().send(share.node, type, fabric::bytes_of(body));
   }
 }
 
@@ -89,22 +122,51 @@ void Doacross::wait(ThreadFrame& frame, std::span<const std::int64_t> values) {
   const PostLoop& loop = *static_cast<PostLoop*>(frame.doacross);
   const auto place = loops::row_place(loop.nest, values);
   if (!place.has_value() || loop.is_set(*place)) return;
-  on_native_stack([&, at = *place] {
-    node_.wait_until([&loop, at] { return loop.is_set(at); }, node_.settings().spin_in_region,
-                     "another iteration of a doacross loop");
-  });
+  tell(frame);
+  on_native_stack([&, at = *place] { await(frame, loop, at); });
+}
+
+// Asks before it sleeps.
+void Doacross::await(ThreadFrame& frame, const PostLoop& loop, std::uint64_t place) {
+  constexpr const char* kWhat = "another iteration of a doacross loop";
+  const Nanos spin = node_.settings().spin_in_region;
+  const Nanos ask_at = os::monotonic_now() + spin / 2;
+  const auto is_posted = [&loop, place] { return loop.is_set(place); };
+  node_.wait_until([&] { return is_posted() || os::monotonic_now() >= ask_at; }, spin, kWhat);
+  if (is_posted()) return;
+  const Team& team = *frame.team;
+  send_to_others(team, kAskPostMessage,
+                 AskBody{team.region(), 0, loop.number, loop.length, place});
+  node_.wait_until(is_posted, spin, kWhat);
 }
 
 void Doacross::on_message(const fabric::Incoming& message) {
-  PostBody body;
-  AMASIA_CHECK(message.body.size() == sizeof body, "a post's message has its type's length");
-  std::memcpy(&body, message.body.data(), sizeof body);
-  AMASIA_CHECK(body.place < body.length, "a posted iteration is one of the loop's");
+  if (message.type == kAskPostMessage) {
+    AskBody ask;
+    AMASIA_CHECK(message.body.size() == sizeof ask, "a question has its type's length");
+    std::memcpy(&ask, message.body.data(), sizeof ask);
+    return on_ask(message.from, ask);
+  }
+  PostBody post;
+  AMASIA_CHECK(message.body.size() == sizeof post, "a post's message has its type's length");
+  std::memcpy(&post, message.body.data(), sizeof post);
   {
     const std::lock_guard lock(mutex_);
-    if (!table_.hear(body.region, body.number, body.length, body.place)) lack_memory(body.length);
+    const PostRun run{post.first, post.count};
+    if (!table_.hear(post.region, post.number, post.length, run)) lack_memory(post.length);
   }
   node_.wake();
+}
+
+void Doacross::on_ask(NodeId from, const AskBody& ask) {
+  std::optional<PostRun> run;
+  {
+    const std::lock_guard lock(mutex_);
+    run = table_.ask(ask.region, ask.number, ask.length, ask.place);
+  }
+  if (!run.has_value()) return;
+  const PostBody post{ask.region, 0, ask.number, ask.length, run->first, run->count};
+  node_.fabric().send(from, kPostMessage, fabric::bytes_of(post));
 }
 
 }  // namespace amasia::omp

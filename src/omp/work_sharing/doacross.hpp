@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Doacross loops of global teams (ordered(n) with depend(sink) and depend(source)), for both ABIs.
 // Every node has a bit for each iteration of the nest: its dependences on others may go ahead. The
-// thread that posts an iteration sets its own node's bit and tells the other nodes.
-// docs/protocols/work_sharing.md has the message.
+// thread that posts an iteration sets its own node's bit and tells the other nodes: at once, or of
+// iterations that are brief of many together. docs/protocols/work_sharing.md has the messages.
 //
 // field              | written by                           | guarded by
 // table_             | threads that begin and end loops,    | mutex_
@@ -30,7 +30,7 @@ class Team;
 
 class Doacross final : public fabric::Handler {
  public:
-  // Registers itself for kPostMessage. The node outlives it.
+  // Registers itself for kPostMessage and kAskPostMessage. The node outlives it.
   explicit Doacross(Node& node);
   ~Doacross() override;
 
@@ -38,7 +38,8 @@ class Doacross final : public fabric::Handler {
   // outer loop is then handed out as any other, by a schedule of loops::in_turn().
   void begin(ThreadFrame& frame, std::span<const loops::Space> nest);
   // The iteration of these values of the loops' variables: has come to depend(source); and waits
-  // until another one has, unless there is no such iteration.
+  // until another one has, unless there is no such iteration. Other nodes hear of what a thread
+  // posts when it waits, when they ask, or some microseconds after it has told them last.
   void post(ThreadFrame& frame, std::span<const std::int64_t> values);
   void wait(ThreadFrame& frame, std::span<const std::int64_t> values);
   void end(ThreadFrame& frame);
@@ -49,12 +50,17 @@ class Doacross final : public fabric::Handler {
 
  private:
   struct PostBody;
+  struct AskBody;
 
   [[gnu::noinline]] PostLoop* open(const Team& team, std::uint64_t number,
                                    std::span<const loops::Space> nest);
   [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
   void lack_memory(std::uint64_t length);
-  [[gnu::noinline]] void tell_others(const Team& team, const PostBody& post);
+  [[gnu::noinline]] void tell(ThreadFrame& frame);
+  template <typename Body>
+  void send_to_others(const Team& team, fabric::MessageType type, const Body& body);
+  void await(ThreadFrame& frame, const PostLoop& loop, std::uint64_t place);
+  void on_ask(NodeId from, const AskBody& ask);
 
   Node& node_;
   std::mutex mutex_;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <random>
+#include <thread>
 
 #include "omp/work_sharing/loopback_job.hpp"
 
@@ -66,6 +68,36 @@ TEST(Doacross, IterationsComeAfterThoseTheyWaitFor) {
       }
     }
   }
+}
+
+// Brief iterations, of which others are told many together; the first thread then waits by other
+// means for what the last one does with the last of them, while it still has some to tell.
+TEST(Doacross, AThreadThatWaitsForOneThatWaitsForIt) {
+  LoopbackJob job({1, 1, 1});
+  constexpr std::int64_t kIterations = 1000;
+  std::atomic<bool> last_is_done{false};
+  std::atomic<int> early{0};
+  std::vector<std::uint32_t> executed(kIterations);  // plain: ordered by the waits alone
+  job.region([&](ThreadFrame& frame) {
+    Doacross& doacross = *frame.team->node().doacross();
+    const loops::Space row = loops::space_through<std::int64_t>(0, kIterations - 1, 1);
+    doacross.begin(frame, {&row, 1});
+    if (frame.global_id == 0) {
+      for (std::int64_t i = 0; i < kIterations; ++i) {
+        executed[static_cast<std::size_t>(i)] = 1;
+        doacross.post(frame, std::vector<std::int64_t>{i});
+      }
+      while (!last_is_done) std::this_thread::yield();
+    } else {
+      for (std::int64_t i = frame.global_id; i < kIterations; i += frame.global_id) {
+        doacross.wait(frame, std::vector<std::int64_t>{i});
+        if (executed[static_cast<std::size_t>(i)] == 0) ++early;
+      }
+      if (frame.global_id == 2) last_is_done = true;
+    }
+    doacross.end(frame);
+  });
+  EXPECT_EQ(early, 0);
 }
 
 }  // namespace

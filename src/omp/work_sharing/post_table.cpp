@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/work_sharing/post_table.hpp"
 
+#include <algorithm>
+
 namespace amasia::omp {
 
 PostLoop::PostLoop(const PostLoop& other)
@@ -12,6 +14,34 @@ PostLoop::PostLoop(const PostLoop& other)
   for (std::uint64_t place = 0; place < length; ++place) {
     if (other.is_set(place)) set(place);
   }
+  for (std::size_t slot = 0; slot < kWants; ++slot) wanted_[slot] = other.wanted(slot);
+  all_wanted_ = other.all_wanted_.load();
+}
+
+PostRun PostLoop::run_from(std::uint64_t place) const {
+  PostRun run{place, 0};
+  const std::uint64_t most = std::min(UntoldPosts::kMost, length - place);
+  while (run.count < most && is_set(place + run.count)) ++run.count;
+  return run;
+}
+
+void PostLoop::want(std::uint64_t place) {
+  for (auto& slot : wanted_) {
+    std::uint64_t none = 0;
+    if (slot.compare_exchange_strong(none, place + 1, std::memory_order_seq_cst)) return;
+  }
+  all_wanted_.store(true, std::memory_order_seq_cst);
+}
+
+bool PostLoop::take_want(std::uint64_t place) {
+  for (auto& slot : wanted_) {
+    std::uint64_t wanted = place + 1;
+    if (slot.load(std::memory_order_seq_cst) == wanted &&
+        slot.compare_exchange_strong(wanted, 0, std::memory_order_relaxed)) {
+      return true;
+    }
+  }
+  return all_wanted_.load(std::memory_order_seq_cst);
 }
 
 bool PostLoop::reserve() {
@@ -61,12 +91,26 @@ void PostTable::close(std::uint32_t region, std::uint64_t number) {
 }
 
 bool PostTable::hear(std::uint32_t region, std::uint64_t number, std::uint64_t length,
-                     std::uint64_t place) {
+                     PostRun run) {
   PostLoop* const loop = loop_of(region, number, length);
   if (loop == nullptr) return true;
+  AMASIA_CHECK(loop->length == length && run.first < length && run.count <= length - run.first,
+               "all nodes meet the same loops");
+  if (!loop->has_memory()) return false;
+  for (std::uint64_t i = 0; i < run.count; ++i) loop->set(run.first + i);
+  return true;
+}
+
+std::optional<PostRun> PostTable::ask(std::uint32_t region, std::uint64_t number,
+                                      std::uint64_t length, std::uint64_t place) {
+  PostLoop* const loop = loop_of(region, number, length);
+  // Who has left it has told all that was its own.
+  if (loop == nullptr || !loop->has_memory()) return std::nullopt;
   AMASIA_CHECK(loop->length == length && place < length, "all nodes meet the same loops");
-  if (loop->has_memory()) loop->set(place);
-  return loop->has_memory();
+  if (!loop->is_set(place)) loop->want(place);
+  if (!loop->is_set(place)) return std::nullopt;
+  loop->take_want(place);
+  return loop->run_from(place);
 }
 
 PostLoop* PostTable::find(std::uint64_t number) {

@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "omp/every_order.hpp"
@@ -15,7 +16,9 @@ namespace {
 // Every order of what threads and messages can do in doacross loops, one behind the other without a
 // barrier between them, and in a second region that begins while messages of the first are still
 // under way. Each iteration waits for the one `distance` before it; places in the row are those of
-// loops::row_place.
+// loops::row_place. A thread tells what it has posted at any time, or as late as it may; one that
+// waits asks for it at any time, once; and threads may wait by other means than doacross, before
+// they go on, for the iteration that waits for what they have posted.
 
 enum class Bug {
   kNone,
@@ -25,6 +28,9 @@ enum class Bug {
   kForgetsEarly,   // a message about a loop that no thread here has begun is dropped
   kNextPlace,      // the bit of the iteration after is set
   kAnyRegion,      // a message does not say which region it is about
+  kNeverAsks,
+  kIsDeaf,         // a thread does not look whether what it posts is wanted
+  kAnswersMore,    // an answer has an iteration more than have been posted
 };
 
 struct Loop {
@@ -35,6 +41,7 @@ struct Loop {
 struct Shape {
   std::uint32_t nodes, threads;
   std::vector<std::vector<Loop>> regions;
+  bool is_late;  // threads tell as late as they may, and wait by other means
   std::size_t states;  // pinned: another number says that the explored behaviour has changed
 };
 
@@ -45,11 +52,16 @@ struct Thread {
   std::uint32_t loop = 0;
   std::uint64_t round = 0;
   std::uint64_t iteration = 0;
+  UntoldPosts untold;
+  bool asked = false;  // for what it waits for
 };
 
 struct Message {
   std::uint32_t region;
-  std::uint64_t number, length, place;
+  std::uint64_t number, length;
+  PostRun run;  // of a question: the iteration
+  bool asks = false;
+  std::uint32_t from = 0;
 };
 
 class World {
@@ -86,17 +98,29 @@ class World {
   void take(StepOrArrival choice) {
     return choice.arrives ? deliver(choice.which) : act(choice.which);
   }
-  std::size_t thread_count() const { return threads_.size(); }
+  // A thread's steps; that it tells in time; that it asks.
+  std::size_t thread_count() const { return 3 * threads_.size(); }
   std::size_t channel_count() const { return channels_.size(); }
   bool can_deliver(std::size_t channel) const { return !channels_[channel].empty(); }
-  bool can_act(std::uint32_t id) const {
+  bool can_act(std::uint32_t actor) const {
+    const std::uint32_t id = actor % static_cast<std::uint32_t>(threads_.size());
     const Thread& self = threads_[id];
-    if (self.at == At::kJoined) return false;
-    return self.at != At::kWait || bug_ == Bug::kDoesNotWait || is_free(id);
+    const bool waits = self.at == At::kWait && bug_ != Bug::kDoesNotWait && !is_free(id);
+    switch (actor / threads_.size()) {
+      case 0:
+        return self.at != At::kJoined && !waits && !(self.at == At::kNext && awaits_other(id));
+      case 1:
+        return !shape_->is_late && self.untold.run.count > 0;
+      default:
+        return waits && !self.asked && bug_ != Bug::kNeverAsks;
+    }
   }
 
-  void act(std::uint32_t id) {
+  void act(std::uint32_t actor) {
+    const std::uint32_t id = actor % static_cast<std::uint32_t>(threads_.size());
     Thread& self = threads_[id];
+    if (actor / threads_.size() == 1) return tell(id);
+    if (actor / threads_.size() == 2) return ask(id);
     switch (self.at) {
       case At::kBegin:
         slots_[id] = &tables_[node_of(id)].open(region_, self.loop, loop_of(self).count,
@@ -124,7 +148,16 @@ class World {
     const auto to = static_cast<std::uint32_t>(channel % shape_->nodes);
     if (bug_ == Bug::kForgetsEarly && tables_[to].find(message.number) == nullptr) return;
     const std::uint32_t region = bug_ == Bug::kAnyRegion ? 1 : message.region;
-    tables_[to].hear(region, message.number, message.length, message.place);
+    if (!message.asks) {
+      tables_[to].hear(region, message.number, message.length, message.run);
+      return;
+    }
+    auto run = tables_[to].ask(region, message.number, message.length, message.run.first);
+    if (!run.has_value()) return;
+    const bool has_more = run->first + run->count < message.length;
+    if (bug_ == Bug::kAnswersMore && has_more) ++run->count;
+    channels_[to * shape_->nodes + message.from].push_back(
+        {message.region, message.number, message.length, *run});
   }
 
   std::string name() const {
@@ -137,6 +170,8 @@ class World {
       add(self.loop);
       add(self.round);
       add(self.iteration);
+      add(self.untold.run.first * 16 + self.untold.run.count);
+      add(self.asked ? 1 : 0);
     }
     for (const PostTable& table : tables_) {
       for (std::uint64_t number = 0; number < 2; ++number) {
@@ -147,11 +182,15 @@ class World {
         }
         add(loop != nullptr ? 1 + loop->threads_left : 0);
         add(bits);
+        for (std::size_t slot = 0; loop != nullptr && slot < PostLoop::kWants; ++slot) {
+          add(loop->wanted(slot));
+        }
       }
     }
     for (const auto& channel : channels_) {
       for (const Message& message : channel) {
-        add(message.region * 64 + message.number * 16 + message.place);
+        add(message.region * 64 + message.number * 16 + message.run.first);
+        add(message.run.count * 2 + (message.asks ? 1 : 0));
       }
       add(255);
     }
@@ -177,6 +216,17 @@ class World {
     return !place.has_value() || slots_[id]->is_set(*place);
   }
 
+  // By other means: an iteration that waits for the one that it has posted, and is another's.
+  bool awaits_other(std::uint32_t id) const {
+    const Thread& self = threads_[id];
+    if (!shape_->is_late || self.round == 0) return false;
+    const std::int64_t other =
+        static_cast<std::int64_t>(self.iteration) + loop_of(self).distance;
+    const auto place = loops::row_place(nest_of(self), std::vector<std::int64_t>{other});
+    const bool is_own = place.has_value() && *place % threads_.size() == id;
+    return place.has_value() && !is_own && (done_[self.loop] >> *place & 1) == 0;
+  }
+
   void begin_region() {
     ++region_;
     if (over()) return;
@@ -194,6 +244,8 @@ class World {
     self.iteration = share->begin;
     if (bug_ == Bug::kPostsFirst) post(id);
     self.at = At::kWait;
+    self.asked = false;
+    if (!is_free(id)) tell(id);
   }
 
   // What the iteration depends on is done.
@@ -208,14 +260,32 @@ class World {
     const std::uint64_t count = loop_of(self).count;
     const std::uint64_t place =
         bug_ == Bug::kNextPlace ? (self.iteration + 1) % count : self.iteration;
+    UntoldPosts& untold = threads_[id].untold;
     slots_[id]->set(place);
+    if (!untold.extends(place)) tell(id);
+    untold.add(place);
+    if (bug_ != Bug::kIsDeaf && slots_[id]->take_want(place)) tell(id);
+  }
+
+  void tell(std::uint32_t id) {
+    const PostRun run = std::exchange(threads_[id].untold, {}).run;
+    if (run.count > 0) send_to_others(id, {region_, threads_[id].loop, length_of(id), run});
+  }
+  void ask(std::uint32_t id) {
+    threads_[id].asked = true;
+    const PostRun wanted{*awaited(threads_[id]), 1};
+    send_to_others(id, {region_, threads_[id].loop, length_of(id), wanted, true, node_of(id)});
+  }
+  std::uint64_t length_of(std::uint32_t id) const { return loop_of(threads_[id]).count; }
+  void send_to_others(std::uint32_t id, const Message& message) {
     for (std::uint32_t to = 0; to < shape_->nodes; ++to) {
       if (to == node_of(id) || (bug_ == Bug::kTellsOneLess && to + 1 == shape_->nodes)) continue;
-      channels_[node_of(id) * shape_->nodes + to].push_back({region_, self.loop, count, place});
+      channels_[node_of(id) * shape_->nodes + to].push_back(message);
     }
   }
 
   void end_loop(std::uint32_t id) {
+    tell(id);
     Thread& self = threads_[id];
     tables_[node_of(id)].close(region_, self.loop);
     slots_[id] = nullptr;
@@ -246,10 +316,12 @@ class World {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {1, 2, {{{4, 1}, {3, 2}}, {{2, 1}}}, 149},
-      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, 582},
-      {2, 2, {{{4, 1}, {4, 2}}, {{3, 1}}}, 17484},
-      {3, 1, {{{3, 1}, {3, -1}}, {{3, 1}}}, 8264},
+      {1, 2, {{{4, 1}, {3, 2}}, {{2, 1}}}, false, 493},
+      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, false, 4685},
+      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, true, 694},
+      {2, 2, {{{4, 1}}, {{2, 1}}}, false, 46828},
+      {2, 2, {{{4, 1}, {4, 2}}, {{3, 1}}}, true, 109841},
+      {3, 1, {{{3, 1}, {3, -1}}, {{3, 1}}}, true, 200813},
   };
   return all;
 }
@@ -263,9 +335,43 @@ TEST(PostTable, EveryOrderLetsEachIterationWaitForTheOther) {
   }
 }
 
+TEST(PostTable, WhatIsAskedForIsAnsweredOrWanted) {
+  PostTable table;
+  const loops::Space row{0, 1, 100};
+  PostLoop& loop = table.open(1, 0, 100, {&row, 1}, 1);
+  EXPECT_EQ(table.ask(1, 0, 100, 7), std::nullopt);
+  EXPECT_FALSE(loop.take_want(6));
+  EXPECT_TRUE(loop.take_want(7));
+  EXPECT_FALSE(loop.take_want(7)) << "it is told once";
+  EXPECT_TRUE(table.hear(1, 0, 100, {7, 3}));
+  EXPECT_EQ(table.ask(1, 0, 100, 8), (PostRun{8, 2}));
+  EXPECT_FALSE(loop.take_want(8));
+  // More than can be noted: all is told from then on.
+  for (std::uint64_t place = 20; place < 20 + PostLoop::kWants; ++place) {
+    EXPECT_EQ(table.ask(1, 0, 100, place), std::nullopt);
+  }
+  EXPECT_FALSE(loop.take_want(50));
+  EXPECT_EQ(table.ask(1, 0, 100, 40), std::nullopt);
+  EXPECT_TRUE(loop.take_want(50));
+}
+
+TEST(PostTable, WhatIsUntoldIsOneRun) {
+  UntoldPosts untold;
+  EXPECT_TRUE(untold.extends(5));
+  untold.add(5);
+  EXPECT_TRUE(untold.extends(6));
+  EXPECT_FALSE(untold.extends(5));
+  EXPECT_FALSE(untold.extends(4));
+  untold.add(6);
+  EXPECT_EQ(untold.run, (PostRun{5, 2}));
+  untold.run.count = UntoldPosts::kMost;
+  EXPECT_FALSE(untold.extends(5 + UntoldPosts::kMost));
+}
+
 TEST(PostTable, TheExplorerFindsPlantedBugs) {
   for (const Bug bug : {Bug::kDoesNotWait, Bug::kPostsFirst, Bug::kTellsOneLess,
-                        Bug::kForgetsEarly, Bug::kNextPlace, Bug::kAnyRegion}) {
+                        Bug::kForgetsEarly, Bug::kNextPlace, Bug::kAnyRegion, Bug::kNeverAsks,
+                        Bug::kIsDeaf, Bug::kAnswersMore}) {
     bool found = false;
     for (const Shape& shape : shapes()) found = found || !explore(World(shape, bug)).fault.empty();
     EXPECT_TRUE(found) << static_cast<int>(bug);
