@@ -57,7 +57,7 @@ class Homeward {
  private:
   static constexpr Nanos kFirst = 20 * base::kMillisecond;
   static constexpr Nanos kLooks = 8;
-  static constexpr double kStillLost = 0.2;
+  static constexpr double kStillLost = 0.1;
   static constexpr std::size_t kPlaces = 256;  // a power of two
 
   // A program with more places than there is room for has been to the others.

@@ -53,6 +53,12 @@ TEST(Homeward, StaysWhereSharingPays) {
   EXPECT_EQ((Region{.allowance_ms = 0, .alone = [](int) { return 1.01; }}.goes_home()), 0);
 }
 
+// What alone would take is overrated, so an eighth lost in each look is enough, and little is not.
+TEST(Homeward, GoesIfALittleIsLostAllTheTime) {
+  EXPECT_GT((Region{.allowance_ms = 50, .alone = [](int) { return 0.87; }}.goes_home()), 0);
+  EXPECT_EQ((Region{.allowance_ms = 50, .alone = [](int) { return 0.95; }}.goes_home()), 0);
+}
+
 TEST(Homeward, GoesLateIfItStopsToPay) {
   const auto alone = [](int now) { return now < 5000 ? 1.8 : 0.2; };
   const int went = Region{.alone = alone}.goes_home();

@@ -11,6 +11,14 @@
 
 namespace amasia::omp {
 
+// How long a frame's thread has not waited in its region, and the CPU time that it has used then,
+// where it is measured; both begin at minus the begin (Team::run_thread).
+struct ActiveTimes {
+  Nanos active = 0, cpu = 0;
+};
+// So far, of the calling thread, which may be in a wait.
+ActiveTimes active_times(const ThreadFrame& frame);
+
 // For the frame's own thread. Scopes may be nested, the outermost one counts: a task that runs in a
 // barrier may wait, too.
 //
@@ -43,5 +51,19 @@ class WaitScope {
  private:
   ThreadFrame& frame_;
 };
+
+inline ActiveTimes active_times(const ThreadFrame& frame) {
+  const Nanos now = os::monotonic_now();
+  const bool waits = frame.waits != 0;
+  ActiveTimes times{.active = frame.active - frame.waited + (waits ? frame.wait_began : now),
+                    .cpu = frame.cpu};
+  if (!frame.measures_cpu) return times;
+  // A wait that is measured has read it when it began.
+  if (!waits || frame.waits_briefly) times.cpu += os::own_cpu_time();
+  if (waits && frame.waits_briefly) {
+    times.cpu -= std::min(now - frame.wait_began, WaitScope::kBrief);
+  }
+  return times;
+}
 
 }  // namespace amasia::omp

@@ -52,6 +52,33 @@ TEST(WaitScope, ALongWaitIsMeasuredUnlessItComesAsASurprise) {
   EXPECT_GT(measured.cpu, -measured.waited / 2);
 }
 
+void compute_a_while() {
+  const Nanos until = os::own_cpu_time() + 3 * base::kMillisecond;
+  while (os::own_cpu_time() < until) {
+  }
+}
+
+// What a thread has done so far is the same whether it is asked in a wait or before.
+TEST(WaitScope, TimesSoFarAreThoseBeforeTheWait) {
+  for (const bool after_brief : {false, true}) {
+    ThreadFrame frame;
+    frame.measures_cpu = true;
+    frame.active = -os::monotonic_now();
+    frame.cpu = -os::own_cpu_time();
+    compute_a_while();
+    frame.waits_briefly = after_brief;
+    const ActiveTimes before = active_times(frame);
+    EXPECT_GE(before.cpu, 3 * base::kMillisecond);
+    EXPECT_GE(before.active, before.cpu);
+    const WaitScope scope(frame);
+    sleep_a_while();
+    const ActiveTimes within = active_times(frame);
+    // At most what it took to ask; after a brief one, what it is taken to have spun.
+    EXPECT_NEAR(within.cpu, before.cpu, base::kMillisecond);
+    EXPECT_LT(within.active - before.active, 3 * base::kMillisecond);
+  }
+}
+
 TEST(WaitScope, TheOutermostOneCounts) {
   ThreadFrame frame;
   const Booked wait = book_wait(frame, [&frame] { book_wait(frame, sleep_a_while); });

@@ -185,14 +185,14 @@ void Team::barrier_of_program(ThreadFrame& frame, const void* place) {
 
 // A leader's, which stands for its node's threads.
 Nanos Team::computed(const ThreadFrame& frame) const {
-  const Nanos elapsed = frame.active + os::monotonic_now();
+  const ActiveTimes times = active_times(frame);
   const ThreadCounters now = node_.services().thread_counters();
   const Nanos stall = now.stall_ns - frame.before.stall_ns;
   const Nanos spun = halt_.spun();
-  Nanos busy = std::max<Nanos>(0, elapsed - frame.waited - spun - stall);
+  Nanos busy = std::max<Nanos>(0, times.active - spun - stall);
   if (frame.measures_cpu) {
     const double layers = std::max(1.0, static_cast<double>(forked_) / node_.own_capacity());
-    const auto cpu = static_cast<double>(frame.cpu + os::own_cpu_time() - spun);
+    const auto cpu = static_cast<double>(times.cpu - spun);
     const Nanos calls = now.calls_ns - frame.before.calls_ns;
     busy = std::min(busy, static_cast<Nanos>(cpu * stretch_ * layers) + calls);
   }
