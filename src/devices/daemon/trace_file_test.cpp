@@ -3,9 +3,7 @@
 #include "devices/daemon/trace_file.hpp"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +12,7 @@
 #include "devices/client/link.hpp"
 #include "devices/client/observe.hpp"
 #include "devices/daemon/test_stop.hpp"
+#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -33,9 +32,7 @@ std::size_t count(const std::string& text, const std::string& what) {
 class TraceFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = testing::TempDir() + "amasia-trace-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
+    folder_ = make_test_folder("trace");
     ASSERT_TRUE(std::filesystem::create_directory(folder_ + "/run"));
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }

@@ -228,8 +228,8 @@ void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::ui
     if (!os::follow_thread(thread, *this, *this)) refuse(number);
     return;
   }
-  if (team_.on_origin()) return hold_at_home(*frame, number);
-  if (!may_hold(*frame, thread)) return refuse(number);
+  const bool at_home = team_.on_origin();
+  if (!at_home && !may_hold(*frame, thread)) return refuse(number);
   frame->error = errno;
   ThreadContext& context = thread_context;
   void* const native = std::exchange(context.native_stack, nullptr);  // the handler's is one, too
@@ -237,9 +237,10 @@ void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::ui
   {
     const WaitScope waiting(*frame);
     goes = hold(*frame, number);
+    if (goes && at_home) team_.join_guests(*frame);
   }
   context.native_stack = native;
-  if (!goes) return;
+  if (!goes || at_home) return;
   const std::size_t size = thread.size();
   const std::uintptr_t below = thread.stack_pointer() - kRedZone - size;
   frame->interrupted = reinterpret_cast<std::byte*>(base::round_down(below, 64));
@@ -282,17 +283,6 @@ bool Halt::may_hold(const ThreadFrame& frame, const os::InterruptedThread& threa
 
 void Halt::refuse(std::uint32_t number) {
   if (change(&HaltVote::refuse, number).first) ring();
-}
-
-// At home, while the others come: goes on where it was.
-void Halt::hold_at_home(ThreadFrame& frame, std::uint32_t number) {
-  ThreadContext& context = thread_context;
-  void* const native = std::exchange(context.native_stack, nullptr);
-  {
-    const WaitScope waiting(frame);
-    if (hold(frame, number)) team_.join_guests(frame);
-  }
-  context.native_stack = native;
 }
 
 // Whether the thread goes home, or the others have come.

@@ -108,7 +108,6 @@ class Halt final : public os::Interrupter, public os::Follower {
   bool asks_all(std::uint32_t number);
   void refuse(std::uint32_t number);
   bool hold(const ThreadFrame& frame, std::uint32_t number);
-  void hold_at_home(ThreadFrame& frame, std::uint32_t number);
   void tell(std::uint32_t number, bool held);
   // True: the vote has been changed by `by`; the vote as it is then.
   template <typename... Arguments>
