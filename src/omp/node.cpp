@@ -259,19 +259,17 @@ bool Node::spin_round(Patience& patience) {
     patience.helping = true;
     services_.help();
   } else if (board_->cores_are_shared()) {
-    return yield_round(patience, now);
+    if (yields_core(now)) return true;  // to the node that is waited for, perhaps
+    end_wait(patience);
+    return false;
   } else {
     os::pause_core();
   }
   return true;
 }
 
-// To the node that is waited for, perhaps.
-bool Node::yield_round(Patience& patience, Nanos now) {
-  if (!yield_pause_.may_yield(now)) {
-    end_wait(patience);
-    return false;
-  }
+bool Node::yields_core(Nanos now) {
+  if (!yield_pause_.may_yield(now)) return false;
   os::yield_core();
   yield_pause_.note(now, os::monotonic_now());
   return true;

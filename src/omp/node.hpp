@@ -194,6 +194,10 @@ class Node final : public fabric::Handler {
   // so (LongWait): `what`, and which node it waits for, if it is one.
   template <typename Ready>
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
+  // The same for an earlier iteration of a loop, and what threads of this node have waited so, ns.
+  template <typename Ready>
+  void wait_for_turn(Ready ready, Nanos spin, const char* what);
+  Nanos waited_for_turns() const { return waited_for_turns_.load(std::memory_order_relaxed); }
   // After a handler, or another thread of the node, changed what a thread may wait for.
   void wake();
   // On the origin: whether other nodes' threads hold in the middle of the program, to come home
@@ -220,7 +224,8 @@ class Node final : public fabric::Handler {
   Patience begin_wait(Nanos spin, const char* what, int waits_for);
   // True: it made a round of spinning. False: the time for that is over.
   bool spin_round(Patience& patience);
-  bool yield_round(Patience& patience, Nanos now);
+  // To what runs there next. False: not now, as that was something else (yield_pause.hpp).
+  bool yields_core(Nanos now);
   void sleep_round(Patience& patience, std::uint32_t rung);
   Nanos time_to_judge_loss(Nanos now);
   void end_wait(Patience& patience);
@@ -318,6 +323,7 @@ class Node final : public fabric::Handler {
   WorkSharing* work_sharing_ = nullptr;
   Turns* turns_ = nullptr;
   Doacross* doacross_ = nullptr;
+  std::atomic<Nanos> waited_for_turns_{0};
   std::optional<machine::Calibration> calibration_;  // written before main only
   RegionProfile profile_;                            // the same
   AffinityFormat affinity_format_;
@@ -363,6 +369,19 @@ class Node final : public fabric::Handler {
   Nanos began_ = 0;                      // the node; constant
   ArgumentPages argument_pages_;         // on the origin, of the region that runs
 };
+
+template <typename Ready>
+void Node::wait_for_turn(Ready ready, Nanos spin, const char* what) {
+  // Where threads share a core whose turn it is runs next: to sleep takes longer than to let it.
+  constexpr Nanos kYields = 100 * base::kMicrosecond;
+  const Nanos began = os::monotonic_now();
+  for (Nanos now = began; spin == 0 && now - began < kYields && yields_core(now);) {
+    if (ready()) return;
+    now = os::monotonic_now();
+  }
+  wait_until(ready, spin, what);
+  waited_for_turns_.fetch_add(os::monotonic_now() - began, std::memory_order_relaxed);
+}
 
 template <typename Ready>
 void Node::wait_until(Ready ready, Nanos spin, const char* what, int waits_for) {

@@ -119,11 +119,13 @@ struct HaltBody {
 };
 
 // They have all stopped, or not: some thread was where it may not, and those that have stopped go
-// on.
+// on. So many are in the last doacross loop that they have met.
 struct HaltedBody {
-  std::uint32_t number;
-  std::uint32_t held;
-  Progress progress;
+  std::uint32_t number = 0;
+  std::uint32_t held = 0;
+  std::uint32_t in_doacross = 0;
+  std::uint32_t reserved = 0;
+  Progress progress{};
 };
 
 // Those that have stopped come home, or go on.
@@ -144,6 +146,7 @@ struct TravellersHead {
 struct Traveller {
   MovableThread thread;
   std::uint64_t stack_guard;  // what the compiler's checks of its stack expect
+  std::uint64_t in_doacross;  // 1: in the last doacross loop that it has met
   Icvs icvs;
 };
 static_assert(sizeof(Traveller) % 8 == 0);

@@ -64,9 +64,8 @@ bool is_on_the_way_to_the_loader(const unsigned char* instruction, const Service
 // The calling thread, by what it has begun and not ended.
 bool has_open(const ThreadFrame& frame) {
   const ThreadContext& context = thread_context;
-  return context.native_stack == nullptr || context.local_depth != 0 || frame.waits != 0 ||
-         frame.locks_held != 0 || frame.loop.ordered || frame.doacross != nullptr ||
-         frame.given != nullptr || frame.may_have_tasks;
+  return context.local_depth != 0 || frame.waits != 0 || frame.locks_held != 0 ||
+         frame.loop.ordered || frame.given != nullptr || frame.may_have_tasks;
 }
 
 }  // namespace
@@ -85,6 +84,7 @@ void Halt::open(std::uint32_t region, std::uint32_t threads) {
   }
   for (std::uint32_t id = 0; id < threads; ++id) {
     members_[id].thread_id.store(0, std::memory_order_relaxed);
+    members_[id].call.store(Call::kNone, std::memory_order_relaxed);
   }
   threads_ = threads;
   region_ = region;
@@ -107,6 +107,63 @@ void Halt::leave(std::uint32_t local_id) {
   if (region_ != 0) members_[local_id].thread_id.store(0, std::memory_order_release);
 }
 
+Halt::Member* Halt::member_of(const ThreadFrame& frame) const {
+  return region_ != 0 && !frame.is_guest ? &members_[frame.local_id] : nullptr;
+}
+
+void Halt::begin_call(const ThreadFrame& frame) {
+  Member* const own = member_of(frame);
+  if (own != nullptr) own->call.store(Call::kUnderWay, std::memory_order_release);
+}
+
+bool Halt::is_asked(const ThreadFrame& frame) const {
+  const Member* const own = member_of(frame);
+  return own != nullptr && own->call.load(std::memory_order_relaxed) == Call::kAsked;
+}
+
+bool Halt::end_call(const ThreadFrame& frame) {
+  Member* const own = member_of(frame);
+  return own != nullptr && !own->end_call();
+}
+
+bool Halt::Member::end_call() {
+  Call now = Call::kUnderWay;
+  return call.compare_exchange_strong(now, Call::kNone, std::memory_order_seq_cst);
+}
+
+// Sequentially consistent, as what stop() does: it sees the attempt, or that it has been asked.
+bool Halt::Member::ask_in_call() {
+  Call now = Call::kUnderWay;
+  return call.compare_exchange_strong(now, Call::kAsked, std::memory_order_seq_cst) ||
+         now == Call::kAsked;
+}
+
+bool Halt::has_call() const {
+  const std::lock_guard lock(mutex_);
+  const std::span<const Member> members(members_.get(), region_ != 0 ? threads_ : 0);
+  return std::ranges::any_of(members, &Member::is_in_call);
+}
+
+// Interrupted meanwhile, it is taken to be asked: so it votes once about an attempt.
+bool Halt::stop(ThreadFrame& frame) {
+  Member& own = *member_of(frame);
+  const bool at_home = team_.on_origin();
+  do {
+    own.call.store(Call::kUnderWay, std::memory_order_seq_cst);
+    const HaltVote now(vote_.load(std::memory_order_seq_cst));
+    if (now.state() != HaltVote::State::kVoting) continue;
+    if (has_open(frame) || (!at_home && (has_exceptions() || frame.keeps_own_address))) {
+      refuse(now.number());
+      continue;
+    }
+    const WaitScope waiting(frame);
+    if (!hold(frame, now.number())) continue;
+    if (!at_home) return true;
+    team_.join_guests(frame);
+  } while (!own.end_call());
+  return false;
+}
+
 // What its threads do stands for what they all do.
 bool Halt::on_look(const LookBody& look) {
   SeenBody seen{
@@ -115,7 +172,8 @@ bool Halt::on_look(const LookBody& look) {
   const Services& services = team_.node().services();
   const delegate::CallTimes calls = services.call_times();
   seen.calls = calls.at_origin;
-  seen.to_and_fro = services.stall_for_lost() + calls.carriage;
+  seen.to_and_fro =
+      services.stall_for_lost() + calls.carriage + team_.node().waited_for_turns();
   team_.node().send(base::kOrigin, kSeenMessage, fabric::bytes_of(seen));
   return true;
 }
@@ -162,18 +220,21 @@ bool Halt::ask_here(std::uint32_t number) {
 bool Halt::Member::can_be_interrupted() const {
   const int id = thread_id.load(std::memory_order_acquire);  // partner: enter
   if (id == 0) return false;
+  if (is_in_call()) return true;
   return (carrying != nullptr && carrying->load(std::memory_order_relaxed)) ||
          !os::waits_in_system_call(id);
 }
 
 bool Halt::asks_all(std::uint32_t number) {
-  const std::span<const Member> members(members_.get(), threads_);
+  const std::span<Member> members(members_.get(), threads_);
   if (!std::ranges::all_of(members, &Member::can_be_interrupted)) return false;
   change(&HaltVote::ask, number);
-  for (const Member& member : members) {
+  for (Member& member : members) {
+    if (member.ask_in_call()) continue;
     const int thread = member.thread_id.load(std::memory_order_acquire);
     if (thread == 0 || !os::interrupt_thread(thread, *this)) refuse(number);
   }
+  team_.node().wake();  // who is asked in a call
   return true;
 }
 
@@ -190,8 +251,8 @@ std::pair<bool, HaltVote> Halt::change(bool (HaltVote::*by)(Arguments...), Argum
   for (;;) {
     HaltVote vote(word);
     if (!(vote.*by)(arguments...)) return {false, vote};
-    // Acquire, as the last one to hold says how far the others have come.
-    if (vote_.compare_exchange_weak(word, vote.word(), std::memory_order_acq_rel,
+    // At least acquire and release, as the last one to hold says how far the others have come.
+    if (vote_.compare_exchange_weak(word, vote.word(), std::memory_order_seq_cst,
                                     std::memory_order_acquire)) {
       return {true, vote};
     }
@@ -212,7 +273,7 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
 }
 
 void Halt::note_leader(const os::InterruptedThread& thread) {
-  sample_.note(thread);
+  sample_.note(thread, members_[0].is_in_call());
   if (glance_.is_wanted.load(std::memory_order_acquire) == 0) return;
   glance_.in_program = thread_context.native_stack != nullptr && is_in_program(thread);
   glance_.registers = thread.registers();
@@ -221,7 +282,10 @@ void Halt::note_leader(const os::InterruptedThread& thread) {
 }
 
 void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::uint32_t number) {
-  if (frame == nullptr || frame->team != &team_ || has_open(*frame)) return refuse(number);
+  if (frame == nullptr || frame->team != &team_) return refuse(number);
+  Member* const own = member_of(*frame);
+  if (own != nullptr && own->ask_in_call()) return;
+  if (thread_context.native_stack == nullptr || has_open(*frame)) return refuse(number);
   if (!is_in_program(thread)) {
     // It is soon back from a library's function, such as a write that the origin makes.
     frame->steps_to_program = kMostSteps;
@@ -260,6 +324,8 @@ os::Follower::Next Halt::follow(const os::InterruptedThread& thread) noexcept {
   const HaltVote vote(vote_.load(std::memory_order_acquire));
   if (frame == nullptr || vote.state() != HaltVote::State::kVoting) return Next::kLetGo;
   if (is_in_program(thread)) return Next::kInterrupt;
+  Member* const own = member_of(*frame);
+  if (own != nullptr && own->ask_in_call()) return Next::kLetGo;
   if (frame->steps_to_program-- > 0 && !thread.is_at_system_call()) return Next::kFollow;
   refuse(vote.number());
   return Next::kLetGo;
@@ -325,8 +391,11 @@ bool Halt::hold(const ThreadFrame& frame, std::uint32_t number) {
 
 // By a thread that holds, or the handler.
 void Halt::tell(std::uint32_t number, bool held) {
-  HaltedBody halted{.number = number, .held = held ? 1U : 0U, .progress = {}};
-  if (held) halted.progress = team_.progress();
+  HaltedBody halted{.number = number, .held = held ? 1U : 0U};
+  if (held) {
+    halted.in_doacross = team_.threads_in_doacross();
+    halted.progress = team_.progress();
+  }
   team_.node().send(base::kOrigin, kHaltedMessage, fabric::bytes_of(halted));
 }
 

@@ -17,9 +17,13 @@
 // are handed out, a place in the C library. It holds on its alternate stack: the managed one may be
 // away, and is left as it is.
 //
+// A thread in one of our calls out of which it may go (a doacross loop's) is not interrupted, since
+// it is on its native stack there. It is asked, and stops once the call is done, or waits.
+//
 // field        | written by                   | read by           | ordered by
 // region_      | open, close                 | handler           | mutex_
 // members_     | each its thread             | handler           | release/acquire; memory: mutex_
+// Member::call | the thread; who asks it     | the thread        | exchange, compare-exchange
 // vote_        | handler, threads            | both              | compare-exchange
 // sample_      | the leader                  | any               | its own
 // glance_      | the leader, if it is wanted | who wants it      | release/acquire of is_wanted
@@ -63,6 +67,14 @@ class Halt final : public os::Interrupter, public os::Follower {
   void enter(std::uint32_t local_id);
   void leave(std::uint32_t local_id);
 
+  // The thread of `frame` begins a call of ours out of which it may go; in it, has been asked to
+  // stop, which what it waits for ends with; ends it: whether it has been asked. Then it is to
+  // stop(), on its native stack, which blocks until there is a verdict. True: it is to go home.
+  void begin_call(const ThreadFrame& frame);
+  bool is_asked(const ThreadFrame& frame) const;
+  bool end_call(const ThreadFrame& frame);
+  bool stop(ThreadFrame& frame);
+
   // Handler side. False: the message cannot be.
   bool on_look(const LookBody& look);
   bool on_halt(const HaltBody& halt);
@@ -78,6 +90,8 @@ class Halt final : public os::Interrupter, public os::Follower {
   // The CPU time that it has used, less what it has spun in the region; -1: it is not there. Looks
   // again at what it does: to be called from time to time, by one thread at a time.
   Nanos computed_by_leader();
+  // On the origin, by HomeCall: whether one of its threads is in such a call.
+  bool has_call() const;
   // On the origin, by HomeCall: what the leader has in its registers, in the program; nullopt: it
   // is elsewhere, or has not been asked yet as it does not run. Blocks for up to a millisecond.
   std::optional<os::InterruptedThread::Registers> glance_at_leader();
@@ -85,11 +99,19 @@ class Halt final : public os::Interrupter, public os::Follower {
   Nanos spun() const { return region_ != 0 ? sample_.spun() : 0; }
 
  private:
+  enum class Call : std::uint32_t { kNone, kUnderWay, kAsked };
+
   struct Member {
     std::atomic<int> thread_id{0};  // 0: not in the region
     const std::atomic<bool>* carrying = nullptr;
+    std::atomic<Call> call{Call::kNone};
 
     bool can_be_interrupted() const;
+    bool is_in_call() const { return call.load(std::memory_order_acquire) != Call::kNone; }
+    // True: it is in a call, at whose end it stops.
+    bool ask_in_call();
+    // False: it has been asked to stop.
+    bool end_call();
   };
 
   // Of the leader, when it is wanted.
@@ -101,6 +123,8 @@ class Halt final : public os::Interrupter, public os::Follower {
 
   void interrupted(const os::InterruptedThread& thread) override;
   void note_leader(const os::InterruptedThread& thread);
+  // nullptr: the thread has no part in attempts.
+  Member* member_of(const ThreadFrame& frame) const;
   void vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::uint32_t number);
   Next follow(const os::InterruptedThread& thread) noexcept override;
   bool is_in_program(const os::InterruptedThread& thread) const;

@@ -7,6 +7,7 @@
 
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
+#include "omp/work_sharing/doacross.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -140,7 +141,7 @@ std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
              .number = number,
              .cpu = node_.team().halt().computed_by_leader(),
              .calls = 0,
-             .to_and_fro = node_.services().stall_for_lost()};
+             .to_and_fro = node_.services().stall_for_lost() + node_.waited_for_turns()};
   const Nanos now = os::monotonic_now();
   if (!await(region, kAnswer, [&] { return seen_.have_come(others); })) return std::nullopt;
   const auto is_away = [&](const NodeShare& share) {
@@ -200,7 +201,7 @@ void HomeCall::call(std::uint32_t region, Nanos patience) {
 }
 
 // Until the leader takes the others' threads home, or has looked for too long at what these would
-// write: it may wait for a flag of theirs.
+// write: it may wait for a flag of theirs, or one of the origin's threads for their iterations.
 void HomeCall::hold(std::uint32_t region, Nanos patience) {
   std::vector<os::InterruptedThread::Registers> seen;
   std::uint64_t left_of_loop = left_at_home(region);
@@ -208,6 +209,8 @@ void HomeCall::hold(std::uint32_t region, Nanos patience) {
   for (Nanos left = patience; left > 0; left = end - os::monotonic_now()) {
     if (await(region, std::min(left, kGlances), [this] { return !is_held(); })) return;
     if (region_.load(std::memory_order_acquire) != region) return;
+    // It waits for one of those that hold, as well as not.
+    if (node_.team().halt().has_call()) return take_in_the_middle(region);
     if (const auto registers = node_.team().halt().glance_at_leader()) {
       // Where it has been so before nothing has changed but what others write, if anything.
       if (std::ranges::find(seen, *registers) != seen.end()) return take_in_the_middle(region);
@@ -250,11 +253,15 @@ bool HomeCall::take() {
     return false;
   }
   const Progress own = node_.team().progress();
+  const std::uint32_t region = node_.team().region();
+  Doacross* const doacross = node_.doacross();
+  const bool has_doacross = doacross != nullptr && doacross->is_open(region, own.doacrosses);
   const auto is_in_step = [&](const NodeShare& share) {
-    return halted_.bodies[share.node.value].progress == own;
+    const HaltedBody& halted = halted_.bodies[share.node.value];
+    // What was posted of a loop is not known any more where all have left it.
+    return halted.progress == own && (halted.in_doacross == 0 || has_doacross);
   };
   WorkSharing* const loops = node_.work_sharing();
-  const std::uint32_t region = node_.team().region();
   const bool all_called = called_.size() + 1 == node_.team().shares().size();
   const bool in_step =
       std::ranges::all_of(called_, is_in_step) &&

@@ -308,6 +308,61 @@ TEST_P(HomeCallTest, TheOriginMayTakeLongForWhatIsHandedOut) {
   EXPECT_EQ(told.find("stopped in vain"), std::string::npos) << told;
 }
 
+// Iterations that each wait for the one before, of which the threads have one after the other. They
+// wait, send, or are in the program when they are called.
+struct Chain {
+  std::uint64_t length = 0;
+  int steps = 0;  // of an iteration; on other nodes than the origin so many times
+  int times = 0;
+  std::vector<std::uint64_t> order{};
+  double sum = 0;
+};
+
+Doacross& doacross_here() { return *team_here().node().doacross(); }
+
+void follow(Chain& chain) {
+  const loops::Space space{0, 1, chain.length};
+  doacross_here().begin(*current_frame(), {&space, 1});
+  team_here().node().work_sharing()->begin(*current_frame(), space,
+                                           {loops::ScheduleKind::kStatic, 1}, nullptr);
+  for (loops::Iterations range;
+       team_here().node().work_sharing()->next(*current_frame(), range);) {
+    const auto own = static_cast<std::int64_t>(range.begin);
+    const std::int64_t before = own - 1;
+    doacross_here().wait(*current_frame(), {&before, 1});
+    chain.sum = go_on_from(chain.sum, chain.steps * (node_here() == 0 ? 1 : chain.times));
+    chain.order.push_back(range.begin);
+    doacross_here().post(*current_frame(), {&own, 1});
+  }
+  doacross_here().end(*current_frame());
+}
+
+// Each `region` is one of its own: one that has come home once begins there.
+template <int region>
+void two_chains(ThreadFrame&, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  follow(*static_cast<Chain*>(words[1]));
+  team_here().barrier(*current_frame());
+  follow(*static_cast<Chain*>(words[2]));
+  note_end(notes, 0);
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnOutOfADoacrossLoop) {
+  const Chain slow{.length = 400, .steps = 50'000, .times = 20};
+  const Chain brief{.length = 40'000, .steps = 20, .times = 1};
+  const std::pair<Work, Chain> regions[] = {{two_chains<0>, slow}, {two_chains<1>, brief}};
+  for (const auto& [work, kind] : regions) {
+    Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
+    Notes notes(total());
+    ASSERT_TRUE(job_.run(work, {&notes, &chain, &next}).global());
+    for (const Chain* it : {&chain, &next}) {
+      ASSERT_EQ(it->order.size(), it->length);
+      EXPECT_TRUE(std::ranges::is_sorted(it->order));
+    }
+    for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U) << id;
+  }
+}
+
 // One of each node: where it has ended the region it keeps no other node's.
 TEST_P(HomeCallTest, AThreadThatHasALockKeepsItsNodeFromGoing) {
   Notes notes(total());

@@ -10,6 +10,7 @@
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
+#include "omp/work_sharing/doacross.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 #include "os/os.hpp"
 
@@ -39,6 +40,7 @@ Guests::Guests(Team& team, std::span<const Traveller> travellers)
     frame.local_id = frame.global_id;
     frame.serial_below = true;
     frame.is_guest = true;
+    if (traveller.in_doacross != 0) team.node().doacross()->join(frame);
   }
 }
 
@@ -268,10 +270,26 @@ void Team::take_guests(std::span<const NodeShare> from, double lost) {
       &frame, &frame.departure);
 }
 
+// As depart(): where it has come home nothing is left of this call but its frame.
+[[gnu::noinline]] bool Team::stop_in_call(ThreadFrame& frame) {
+  frame.keeps_own_address = !on_origin() && node_.services().may_keep_own_addresses() &&
+                            keeps_own_address(frame.entry);
+  bool goes = false;
+  on_native_stack([&] { goes = halt_.stop(frame); });
+  if (!goes) return true;
+  depart(frame);
+  return false;
+}
+
 // On the native stack, since the managed one is the origin's once it knows of it.
 void Team::leave(ThreadFrame& frame) {
   thread_context.native_stack = nullptr;
-  Traveller traveller{.thread = frame, .stack_guard = stack_guard(), .icvs = {}};
+  const bool in_doacross = frame.doacross != nullptr;
+  Traveller traveller{.thread = frame,
+                      .stack_guard = stack_guard(),
+                      .in_doacross = in_doacross ? 1U : 0U,
+                      .icvs = {}};
+  if (in_doacross) node_.doacross()->end(frame);
   {
     const HideFrame hidden;
     traveller.icvs = runtime_->icvs();
@@ -305,6 +323,16 @@ bool Team::is_in_step() const {
   const bool same = std::all_of(frames_.begin(), frames_.begin() + forked_, is_as_far);
   WorkSharing* const loops = node_.work_sharing();
   return same && (loops == nullptr || loops->may_depart(region(), progress().loops));
+}
+
+Nanos Team::spin_here() const {
+  return guests_ != nullptr ? guests_->spin() : node_.settings().spin_in_region;
+}
+
+std::uint32_t Team::threads_in_doacross() const {
+  const auto is_in_one = [](const auto& frame) { return frame->doacross != nullptr; };
+  return static_cast<std::uint32_t>(
+      std::count_if(frames_.begin(), frames_.begin() + forked_, is_in_one));
 }
 
 bool Team::take_in_here() {

@@ -73,6 +73,8 @@ class Guests {
   void each(Function f) const {
     for (const auto& guest : guests_) f(guest->frame);
   }
+  // How long a thread of the node looks at what it waits for before it sleeps.
+  Nanos spin() const { return spin_; }
   // Of what they have asked (region.hpp). After await_end().
   std::uint32_t marks() const;
 
@@ -88,7 +90,7 @@ class Guests {
   void go_on(Guest& guest);
 
   Team& team_;
-  Nanos spin_;  // how long a thread looks at what it waits for before it sleeps
+  Nanos spin_;
   std::vector<std::unique_ptr<Guest>> guests_;
   std::atomic<std::uint32_t> arrived_{0};
   std::atomic<std::uint32_t> generation_{0};

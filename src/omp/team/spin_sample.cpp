@@ -12,10 +12,10 @@ void SpinSample::begin(const void* function) {
   last_ = os::own_cpu_time();
 }
 
-void SpinSample::note(const os::InterruptedThread& thread) noexcept {
+void SpinSample::note(const os::InterruptedThread& thread, bool waits) noexcept {
   const Nanos now = os::own_cpu_time();
   const auto* const at = reinterpret_cast<const Byte*>(thread.instruction());
-  if (spin_loop_at(at, code_)) {
+  if (waits || spin_loop_at(at, code_)) {
     spun_.store(spun() + (now - last_), std::memory_order_relaxed);
   }
   last_ = now;

@@ -22,8 +22,8 @@ class SpinSample {
   // The calling thread, which executes the program's `function` next, begins. May ask the loader;
   // native stack.
   void begin(const void* function);
-  // The same, interrupted. Safe in signal handlers.
-  void note(const os::InterruptedThread& thread) noexcept;
+  // The same, interrupted; `waits`: it is in our code, for what others do. Safe in signal handlers.
+  void note(const os::InterruptedThread& thread, bool waits) noexcept;
   // So far, ns.
   Nanos spun() const { return spun_.load(std::memory_order_relaxed); }
 

@@ -24,7 +24,9 @@ class SpinSampleTest : public testing::Test, public os::Interrupter {
  protected:
   static constexpr Nanos kEach = 100 * base::kMillisecond;
 
-  void interrupted(const os::InterruptedThread& thread) override { sample_.note(thread); }
+  void interrupted(const os::InterruptedThread& thread) override {
+    sample_.note(thread, in_our_code_);
+  }
 
   // Until the thread has used `until` of CPU time.
   void look(int thread_id, Nanos until) {
@@ -35,6 +37,7 @@ class SpinSampleTest : public testing::Test, public os::Interrupter {
   }
 
   SpinSample sample_;
+  std::atomic<bool> in_our_code_{false};
 };
 
 TEST_F(SpinSampleTest, WhatAThreadSpinsIsToldFromWhatItComputes) {
@@ -54,8 +57,12 @@ TEST_F(SpinSampleTest, WhatAThreadSpinsIsToldFromWhatItComputes) {
   phase = 1;
   look(thread_id, used + kEach);
   const Nanos spun_since = sample_.spun() - spun;
+  in_our_code_ = true;
+  look(thread_id, os::thread_cpu_time(thread_id) + kEach);
+  const Nanos waited_since = sample_.spun() - spun - spun_since;
   phase = 2;
   thread.join();
+  EXPECT_GT(waited_since, kEach / 2) << "what it does in our code while others are waited for";
   EXPECT_GT(spun, used / 2) << "of " << used << " ns";
   // At most what it used from the last look in its first phase to the first one in its second.
   EXPECT_LT(spun_since, kEach / 2);

@@ -181,6 +181,13 @@ class Team {
   Halt& halt() { return halt_; }
   Progress progress() const { return progress_of(*frames_[0]); }
   bool is_in_step() const;
+  std::uint32_t threads_in_doacross() const;
+  // By a thread that was asked to stop in a call of ours (Halt::end_call), on its managed stack.
+  // Blocks until there is a verdict. False: it has come home, as another thread, to which `frame`
+  // and all else of the node that it was on are nothing any more: it is to look them up again.
+  bool stop_in_call(ThreadFrame& frame);
+  // How long a thread of this node looks at what it waits for before it sleeps.
+  Nanos spin_here() const;
   // On the origin: how many barriers have been passed. Any thread.
   std::uint32_t meetings() const { return meetings_.load(std::memory_order_relaxed); }
   // On the origin, by its leader: takes in the threads that are on their way, `from` these nodes,

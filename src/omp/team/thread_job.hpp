@@ -16,6 +16,7 @@
 #include "omp/launch/stack_pool.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
+#include "omp/work_sharing/doacross.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -215,6 +216,8 @@ class Job {
       part.node->set_runtime(Abi::kKmpc, part.runtime);
       part.sharing = std::make_unique<WorkSharing>(*part.node);
       part.node->set_work_sharing(part.sharing.get());
+      part.doacross = std::make_unique<Doacross>(*part.node);
+      part.node->set_doacross(part.doacross.get());
       part.poller = std::jthread([&fabric](std::stop_token stop) {
         while (!stop.stop_requested()) {
           fabric::wait_and_poll(fabric, 8, 0, base::kMillisecond);
@@ -285,6 +288,7 @@ class Job {
     std::unique_ptr<TestServices> services;
     std::unique_ptr<Node> node;
     std::unique_ptr<WorkSharing> sharing;
+    std::unique_ptr<Doacross> doacross;
     std::jthread poller;
     std::thread server;
   };

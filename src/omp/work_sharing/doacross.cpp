@@ -7,6 +7,7 @@
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/team/leavable_call.hpp"
 
 namespace amasia::omp {
 
@@ -75,7 +76,7 @@ void Doacross::begin(ThreadFrame& frame, std::span<const loops::Space> nest) {
 
 void Doacross::end(ThreadFrame& frame) {
   AMASIA_CHECK(frame.doacross != nullptr, "only a loop that was begun is ended");
-  tell(frame);
+  send_untold(frame);
   const std::uint64_t number = static_cast<PostLoop*>(frame.doacross)->number;
   frame.doacross = nullptr;
   on_native_stack([&, number] { close(*frame.team, number); });
@@ -86,27 +87,32 @@ std::size_t Doacross::depth(const ThreadFrame& frame) {
   return static_cast<const PostLoop*>(frame.doacross)->nest.size();
 }
 
+void Doacross::join(ThreadFrame& frame) {
+  const std::lock_guard lock(mutex_);
+  frame.doacross = &table_.join(frame.team->region(), frame.doacrosses_met - 1);
+}
+
+bool Doacross::is_open(std::uint32_t region, std::uint64_t met) {
+  const std::lock_guard lock(mutex_);
+  return met != 0 && table_.is_open(region, met - 1);
+}
+
 void Doacross::post(ThreadFrame& frame, std::span<const std::int64_t> values) {
   PostLoop& loop = *static_cast<PostLoop*>(frame.doacross);
   const auto place = loops::row_place(loop.nest, values);
   if (!place.has_value()) return;
   loop.set(*place);  // partner: wait
   node_.wake();
+  if (frame.team->shares().size() == 1) return;  // all are at home
   UntoldPosts& untold = frame.untold;
-  if (!untold.extends(*place)) tell(frame);
+  if (!untold.extends(*place)) send_untold(frame);
   untold.add(*place);
   const bool is_wanted = loop.take_want(*place);
   if (is_wanted || os::ticks_now() - frame.told_posts >= kTellAfter) tell(frame);
 }
 
 void Doacross::tell(ThreadFrame& frame) {
-  const PostRun run = std::exchange(frame.untold, {}).run;
-  if (run.count == 0) return;
-  const PostLoop& loop = *static_cast<const PostLoop*>(frame.doacross);
-  const Team& team = *frame.team;
-  const PostBody post{team.region(), 0, loop.number, loop.length, run.first, run.count};
-  on_native_stack([&, post] { send_to_others(team, kPostMessage, post); });
-  frame.told_posts = os::ticks_now();
+  leavable_call(frame, [this, &frame] { send_untold(frame); });
 }
 
 template <typename Body>
@@ -118,26 +124,47 @@ void Doacross::send_to_others(const Team& team, fabric::MessageType type, const 
   }
 }
 
+void Doacross::send_untold(ThreadFrame& frame) {
+  const PostRun run = std::exchange(frame.untold, {}).run;
+  if (run.count == 0) return;
+  const PostLoop& loop = *static_cast<const PostLoop*>(frame.doacross);
+  const Team& team = *frame.team;
+  const PostBody post{team.region(), 0, loop.number, loop.length, run.first, run.count};
+  on_native_stack([&, post] { send_to_others(team, kPostMessage, post); });
+  frame.told_posts = os::ticks_now();
+}
+
 void Doacross::wait(ThreadFrame& frame, std::span<const std::int64_t> values) {
   const PostLoop& loop = *static_cast<PostLoop*>(frame.doacross);
   const auto place = loops::row_place(loop.nest, values);
-  if (!place.has_value() || loop.is_set(*place)) return;
-  tell(frame);
-  on_native_stack([&, at = *place] { await(frame, loop, at); });
+  if (!place.has_value()) return;
+  while (!loop.is_set(*place)) {
+    const bool stays = leavable_call(frame, [this, &frame, &loop, at = *place] {
+      send_untold(frame);
+      await(frame, loop, at);
+    });
+    if (!stays) return wait_at_home(values);
+  }
 }
 
-// Asks before it sleeps.
-void Doacross::await(ThreadFrame& frame, const PostLoop& loop, std::uint64_t place) {
+void Doacross::wait_at_home(std::span<const std::int64_t> values) {
+  ThreadFrame& frame = *current_frame();
+  frame.team->node().doacross()->wait(frame, values);
+}
+
+// Until it is posted, or the thread is asked to stop. Asks other nodes before it sleeps.
+void Doacross::await(const ThreadFrame& frame, const PostLoop& loop, std::uint64_t place) {
   constexpr const char* kWhat = "another iteration of a doacross loop";
-  const Nanos spin = node_.settings().spin_in_region;
-  const Nanos ask_at = os::monotonic_now() + spin / 2;
-  const auto is_posted = [&loop, place] { return loop.is_set(place); };
-  node_.wait_until([&] { return is_posted() || os::monotonic_now() >= ask_at; }, spin, kWhat);
-  if (is_posted()) return;
   const Team& team = *frame.team;
+  const Halt& halt = frame.team->halt();
+  const Nanos spin = team.spin_here();
+  const Nanos ask_at = os::monotonic_now() + spin / 2;
+  const auto is_over = [&] { return loop.is_set(place) || halt.is_asked(frame); };
+  node_.wait_for_turn([&] { return is_over() || os::monotonic_now() >= ask_at; }, spin, kWhat);
+  if (is_over()) return;
   send_to_others(team, kAskPostMessage,
                  AskBody{team.region(), 0, loop.number, loop.length, place});
-  node_.wait_until(is_posted, spin, kWhat);
+  node_.wait_for_turn(is_over, spin, kWhat);
 }
 
 void Doacross::on_message(const fabric::Incoming& message) {

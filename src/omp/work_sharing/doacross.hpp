@@ -39,10 +39,16 @@ class Doacross final : public fabric::Handler {
   void begin(ThreadFrame& frame, std::span<const loops::Space> nest);
   // The iteration of these values of the loops' variables: has come to depend(source); and waits
   // until another one has, unless there is no such iteration. Other nodes hear of what a thread
-  // posts when it waits, when they ask, or some microseconds after it has told them last.
+  // posts when it waits, when they ask, or some microseconds after it has told them last. Out of
+  // either the thread may go home (Halt): then it is in the program again as another thread.
   void post(ThreadFrame& frame, std::span<const std::int64_t> values);
   void wait(ThreadFrame& frame, std::span<const std::int64_t> values);
   void end(ThreadFrame& frame);
+  // The thread has come from another node (team/homecoming.hpp), where it was in the last of the
+  // loops that it has met, which is_open() here. Native stack.
+  void join(ThreadFrame& frame);
+  // Whether threads of this node are in the last of the region's first `met` loops.
+  bool is_open(std::uint32_t region, std::uint64_t met);
   // How many loops the nest has that the thread is in.
   static std::size_t depth(const ThreadFrame& frame);
 
@@ -57,9 +63,11 @@ class Doacross final : public fabric::Handler {
   [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
   void lack_memory(std::uint64_t length);
   [[gnu::noinline]] void tell(ThreadFrame& frame);
+  void send_untold(ThreadFrame& frame);
+  [[gnu::noinline]] static void wait_at_home(std::span<const std::int64_t> values);
   template <typename Body>
   void send_to_others(const Team& team, fabric::MessageType type, const Body& body);
-  void await(ThreadFrame& frame, const PostLoop& loop, std::uint64_t place);
+  void await(const ThreadFrame& frame, const PostLoop& loop, std::uint64_t place);
   void on_ask(NodeId from, const AskBody& ask);
 
   Node& node_;

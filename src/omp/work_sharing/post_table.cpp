@@ -113,6 +113,18 @@ std::optional<PostRun> PostTable::ask(std::uint32_t region, std::uint64_t number
   return loop->run_from(place);
 }
 
+PostLoop& PostTable::join(std::uint32_t region, std::uint64_t number) {
+  AMASIA_CHECK(is_open(region, number), "a thread joins those that are in it");
+  PostLoop& loop = *find(number);
+  ++loop.threads_left;
+  return loop;
+}
+
+bool PostTable::is_open(std::uint32_t region, std::uint64_t number) {
+  const PostLoop* const loop = region == region_ ? find(number) : nullptr;
+  return loop != nullptr && loop->threads_left > 0;
+}
+
 PostLoop* PostTable::find(std::uint64_t number) {
   const auto found = loops_.find(number);
   return found == loops_.end() ? nullptr : &found->second;

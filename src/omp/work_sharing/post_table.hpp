@@ -101,6 +101,9 @@ class PostTable {
   PostLoop& open(std::uint32_t region, std::uint64_t number, std::uint64_t length,
                  std::span<const loops::Space> nest, std::uint32_t threads);
   void close(std::uint32_t region, std::uint64_t number);
+  // A thread that was in this loop on another node is in it here now. The node's threads have begun
+  // it, and not all have ended it.
+  PostLoop& join(std::uint32_t region, std::uint64_t number);
   // A message: iterations of a loop of this length have been posted. False: no memory for it.
   bool hear(std::uint32_t region, std::uint64_t number, std::uint64_t length, PostRun run);
   // Another: a thread of another node waits for this one. What to answer at once, if it has been
@@ -109,8 +112,10 @@ class PostTable {
                              std::uint64_t place);
 
   std::size_t size() const { return loops_.size(); }
-  // nullptr: it is not there.
+  // Of the latest region; nullptr: it is not there.
   PostLoop* find(std::uint64_t number);
+  // Whether the node's threads have begun this loop, and not all have ended it.
+  bool is_open(std::uint32_t region, std::uint64_t number);
 
  private:
   PostLoop* loop_of(std::uint32_t region, std::uint64_t number, std::uint64_t length);

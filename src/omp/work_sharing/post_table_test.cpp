@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <utility>
@@ -18,7 +19,8 @@ namespace {
 // under way. Each iteration waits for the one `distance` before it; places in the row are those of
 // loops::row_place. A thread tells what it has posted at any time, or as late as it may; one that
 // waits asks for it at any time, once; and threads may wait by other means than doacross, before
-// they go on, for the iteration that waits for what they have posted.
+// they go on, for the iteration that waits for what they have posted. Once in a region the other
+// nodes' threads may come home to node 0, wherever they stand.
 
 enum class Bug {
   kNone,
@@ -31,6 +33,8 @@ enum class Bug {
   kNeverAsks,
   kIsDeaf,         // a thread does not look whether what it posts is wanted
   kAnswersMore,    // an answer has an iteration more than have been posted
+  kLeavesUntold,   // who comes home does not tell what it has not told
+  kLeavesOpen,     // who comes home does not end the loop on its node
 };
 
 struct Loop {
@@ -42,6 +46,7 @@ struct Shape {
   std::uint32_t nodes, threads;
   std::vector<std::vector<Loop>> regions;
   bool is_late;  // threads tell as late as they may, and wait by other means
+  bool comes_home;
   std::size_t states;  // pinned: another number says that the explored behaviour has changed
 };
 
@@ -79,6 +84,7 @@ class World {
       : shape_(other.shape_),
         bug_(other.bug_),
         region_(other.region_),
+        at_home_(other.at_home_),
         tables_(other.tables_),
         threads_(other.threads_),
         slots_(threads_.size(), nullptr),
@@ -98,11 +104,12 @@ class World {
   void take(StepOrArrival choice) {
     return choice.arrives ? deliver(choice.which) : act(choice.which);
   }
-  // A thread's steps; that it tells in time; that it asks.
-  std::size_t thread_count() const { return 3 * threads_.size(); }
+  // A thread's steps; that it tells in time; that it asks. At last that all come home.
+  std::size_t thread_count() const { return 3 * threads_.size() + 1; }
   std::size_t channel_count() const { return channels_.size(); }
   bool can_deliver(std::size_t channel) const { return !channels_[channel].empty(); }
   bool can_act(std::uint32_t actor) const {
+    if (actor == 3 * threads_.size()) return can_come_home();
     const std::uint32_t id = actor % static_cast<std::uint32_t>(threads_.size());
     const Thread& self = threads_[id];
     const bool waits = self.at == At::kWait && bug_ != Bug::kDoesNotWait && !is_free(id);
@@ -117,6 +124,7 @@ class World {
   }
 
   void act(std::uint32_t actor) {
+    if (actor == 3 * threads_.size()) return come_home();
     const std::uint32_t id = actor % static_cast<std::uint32_t>(threads_.size());
     Thread& self = threads_[id];
     if (actor / threads_.size() == 1) return tell(id);
@@ -124,7 +132,7 @@ class World {
     switch (self.at) {
       case At::kBegin:
         slots_[id] = &tables_[node_of(id)].open(region_, self.loop, loop_of(self).count,
-                                                nest_of(self), shape_->threads);
+                                                nest_of(self), threads_of_node());
         self.at = At::kNext;
         return;
       case At::kNext:
@@ -164,6 +172,7 @@ class World {
     std::string name;
     const auto add = [&name](std::uint64_t value) { name.push_back(static_cast<char>(value)); };
     add(region_);
+    add(at_home_ ? 1 : 0);
     for (std::uint32_t id = 0; id < threads_.size(); ++id) {
       const Thread& self = threads_[id];
       add(static_cast<std::uint64_t>(self.at));
@@ -199,7 +208,34 @@ class World {
   }
 
  private:
-  std::uint32_t node_of(std::uint32_t id) const { return id / shape_->threads; }
+  std::uint32_t node_of(std::uint32_t id) const { return at_home_ ? 0 : id / shape_->threads; }
+  std::uint32_t threads_of_node() const {
+    return at_home_ ? static_cast<std::uint32_t>(threads_.size()) : shape_->threads;
+  }
+  static bool is_inside(const Thread& thread) {
+    return thread.at != At::kBegin && thread.at != At::kJoined;
+  }
+  // All have met as many loops, and those that others are in the last of is there on node 0.
+  bool can_come_home() const {
+    if (!shape_->comes_home || at_home_) return false;
+    const auto met = [](const Thread& thread) { return thread.loop + (is_inside(thread) ? 1 : 0); };
+    for (const Thread& thread : threads_) {
+      if (thread.at == At::kJoined || met(thread) != met(threads_[0])) return false;
+    }
+    const auto first = threads_.begin() + shape_->threads;
+    return std::none_of(first, threads_.end(), is_inside) ||
+           const_cast<PostTable&>(tables_[0]).is_open(region_, met(threads_[0]) - 1);
+  }
+  void come_home() {
+    for (std::uint32_t id = shape_->threads; id < threads_.size(); ++id) {
+      if (!is_inside(threads_[id])) continue;
+      if (bug_ != Bug::kLeavesUntold) tell(id);
+      if (bug_ != Bug::kLeavesOpen) tables_[node_of(id)].close(region_, threads_[id].loop);
+      slots_[id] = &tables_[0].join(region_, threads_[id].loop);
+      threads_[id].untold = {};
+    }
+    at_home_ = true;
+  }
   const Loop& loop_of(const Thread& thread) const {
     return shape_->regions[region_ - 1][thread.loop];
   }
@@ -229,6 +265,7 @@ class World {
 
   void begin_region() {
     ++region_;
+    at_home_ = false;
     if (over()) return;
     for (Thread& thread : threads_) thread = Thread{};
     done_.assign(shape_->regions[region_ - 1].size(), 0);
@@ -278,6 +315,7 @@ class World {
   }
   std::uint64_t length_of(std::uint32_t id) const { return loop_of(threads_[id]).count; }
   void send_to_others(std::uint32_t id, const Message& message) {
+    if (at_home_) return;
     for (std::uint32_t to = 0; to < shape_->nodes; ++to) {
       if (to == node_of(id) || (bug_ == Bug::kTellsOneLess && to + 1 == shape_->nodes)) continue;
       channels_[node_of(id) * shape_->nodes + to].push_back(message);
@@ -306,6 +344,7 @@ class World {
   const Shape* shape_;
   Bug bug_;
   std::uint32_t region_ = 0;
+  bool at_home_ = false;
   std::vector<PostTable> tables_;
   std::vector<Thread> threads_;
   std::vector<PostLoop*> slots_;
@@ -316,12 +355,15 @@ class World {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {1, 2, {{{4, 1}, {3, 2}}, {{2, 1}}}, false, 493},
-      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, false, 4685},
-      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, true, 694},
-      {2, 2, {{{4, 1}}, {{2, 1}}}, false, 46828},
-      {2, 2, {{{4, 1}, {4, 2}}, {{3, 1}}}, true, 109841},
-      {3, 1, {{{3, 1}, {3, -1}}, {{3, 1}}}, true, 200813},
+      {1, 2, {{{4, 1}, {3, 2}}, {{2, 1}}}, false, false, 493},
+      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, false, false, 4685},
+      {2, 1, {{{4, 1}, {3, 2}}, {{3, 1}}}, true, false, 694},
+      {2, 2, {{{4, 1}}, {{2, 1}}}, false, false, 46828},
+      {2, 2, {{{4, 1}, {4, 2}}, {{3, 1}}}, true, false, 109841},
+      {3, 1, {{{3, 1}, {3, -1}}, {{3, 1}}}, true, false, 200813},
+      {2, 1, {{{4, 1}, {3, 2}}, {{2, 1}}}, false, true, 39165},
+      {2, 2, {{{4, 1}}, {{2, 1}}}, true, true, 58580},
+      {3, 1, {{{3, 1}}, {{2, 1}}}, true, true, 152937},
   };
   return all;
 }
@@ -371,7 +413,7 @@ TEST(PostTable, WhatIsUntoldIsOneRun) {
 TEST(PostTable, TheExplorerFindsPlantedBugs) {
   for (const Bug bug : {Bug::kDoesNotWait, Bug::kPostsFirst, Bug::kTellsOneLess,
                         Bug::kForgetsEarly, Bug::kNextPlace, Bug::kAnyRegion, Bug::kNeverAsks,
-                        Bug::kIsDeaf, Bug::kAnswersMore}) {
+                        Bug::kIsDeaf, Bug::kAnswersMore, Bug::kLeavesUntold, Bug::kLeavesOpen}) {
     bool found = false;
     for (const Shape& shape : shapes()) found = found || !explore(World(shape, bug)).fault.empty();
     EXPECT_TRUE(found) << static_cast<int>(bug);
