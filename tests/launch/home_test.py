@@ -94,12 +94,15 @@ class Home(LaunchTest):
                                  (compiler, nodes))
 
     def test_it_goes_on_where_each_iteration_waits_for_another_thread(self):
-        program = str(pathlib.Path(self.folder.name) / "sweep")
-        source = str(SOURCE.parent / "doacross_sweep.c")
-        subprocess.run(["clang-19", "-O2", "-fopenmp", source, "-o", program], check=True)
-        for nodes in (2, 3):
-            region, _ = self.statistics(f"-n{nodes}", threads=nodes, command=(program, "400"))
-            self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), nodes)
+        program = str(pathlib.Path(self.folder.name) / "program")
+        for name, iterations in (("doacross_sweep", "400"), ("ordered_chain", "200000")):
+            source = str(SOURCE.parent / f"{name}.c")
+            subprocess.run(["clang-19", "-O2", "-fopenmp", source, "-o", program], check=True)
+            for nodes in (2, 3):
+                region, _ = self.statistics(f"-n{nodes}", threads=nodes,
+                                            command=(program, iterations))
+                self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
+                                 (name, nodes))
 
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "omp/node.hpp"
+#include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -106,7 +107,11 @@ std::vector<Traveller> Node::await_travellers(const Team& team,
     void* const slot = rest.threads > 0 ? work_sharing_->adopt(team.region(), rest) : nullptr;
     for (const Traveller& traveller : own) {
       ThreadLoop& loop = travellers.emplace_back(traveller).thread.loop;
-      if (loop.slot != nullptr) loop.slot = slot;
+      if (Turns::is_in_one(loop)) {
+        loop.slot = turns_->join(team.region(), loop.number, traveller.turn);
+      } else if (loop.slot != nullptr) {
+        loop.slot = slot;
+      }
       loop.in_hand = 0;  // its clock is the other node's
     }
   }

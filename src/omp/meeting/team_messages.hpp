@@ -119,12 +119,12 @@ struct HaltBody {
 };
 
 // They have all stopped, or not: some thread was where it may not, and those that have stopped go
-// on. So many are in the last doacross loop that they have met.
+// on. So many are in the last doacross loop that they have met, and in one with ordered parts.
 struct HaltedBody {
   std::uint32_t number = 0;
   std::uint32_t held = 0;
   std::uint32_t in_doacross = 0;
-  std::uint32_t reserved = 0;
+  std::uint32_t in_ordered = 0;
   Progress progress{};
 };
 
@@ -147,6 +147,7 @@ struct Traveller {
   MovableThread thread;
   std::uint64_t stack_guard;  // what the compiler's checks of its stack expect
   std::uint64_t in_doacross;  // 1: in the last doacross loop that it has met
+  std::uint64_t turn;         // up to which its node knows it, where it is in an ordered loop
   Icvs icvs;
 };
 static_assert(sizeof(Traveller) % 8 == 0);

@@ -14,6 +14,7 @@
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
+#include "omp/work_sharing/turns.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -65,7 +66,7 @@ bool is_on_the_way_to_the_loader(const unsigned char* instruction, const Service
 bool has_open(const ThreadFrame& frame) {
   const ThreadContext& context = thread_context;
   return context.local_depth != 0 || frame.waits != 0 || frame.locks_held != 0 ||
-         frame.loop.ordered || frame.given != nullptr || frame.may_have_tasks;
+         frame.given != nullptr || frame.may_have_tasks;
 }
 
 }  // namespace
@@ -393,7 +394,10 @@ bool Halt::hold(const ThreadFrame& frame, std::uint32_t number) {
 void Halt::tell(std::uint32_t number, bool held) {
   HaltedBody halted{.number = number, .held = held ? 1U : 0U};
   if (held) {
-    halted.in_doacross = team_.threads_in_doacross();
+    halted.in_doacross =
+        team_.count_threads([](const ThreadFrame& it) { return it.doacross != nullptr; });
+    halted.in_ordered =
+        team_.count_threads([](const ThreadFrame& it) { return Turns::is_in_one(it.loop); });
     halted.progress = team_.progress();
   }
   team_.node().send(base::kOrigin, kHaltedMessage, fabric::bytes_of(halted));

@@ -8,6 +8,7 @@
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/work_sharing/doacross.hpp"
+#include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -255,11 +256,14 @@ bool HomeCall::take() {
   const Progress own = node_.team().progress();
   const std::uint32_t region = node_.team().region();
   Doacross* const doacross = node_.doacross();
+  Turns* const turns = node_.turns();
   const bool has_doacross = doacross != nullptr && doacross->is_open(region, own.doacrosses);
+  const bool has_ordered = turns != nullptr && turns->is_open(region, own.loops);
   const auto is_in_step = [&](const NodeShare& share) {
     const HaltedBody& halted = halted_.bodies[share.node.value];
-    // What was posted of a loop is not known any more where all have left it.
-    return halted.progress == own && (halted.in_doacross == 0 || has_doacross);
+    // How far a loop has come is not known any more where all have left it.
+    return halted.progress == own && (halted.in_doacross == 0 || has_doacross) &&
+           (halted.in_ordered == 0 || has_ordered);
   };
   WorkSharing* const loops = node_.work_sharing();
   const bool all_called = called_.size() + 1 == node_.team().shares().size();

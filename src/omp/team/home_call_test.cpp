@@ -363,6 +363,47 @@ TEST_P(HomeCallTest, ThreadsGoOnOutOfADoacrossLoop) {
   }
 }
 
+// The same by an ordered part of each iteration. In some turns threads go on without one.
+void follow_in_turn(Chain& chain) {
+  const loops::Space space{0, 1, chain.length};
+  team_here().node().turns()->begin(*current_frame(), space, {loops::ScheduleKind::kDynamic, 2},
+                                    nullptr);
+  for (loops::Iterations range; team_here().node().turns()->next(*current_frame(), range);) {
+    for (std::uint64_t i = range.begin; i < range.end; ++i) {
+      if (i % 7 == 6) continue;
+      team_here().node().turns()->enter(*current_frame());
+      chain.sum = go_on_from(chain.sum, chain.steps * (node_here() == 0 ? 1 : chain.times));
+      chain.order.push_back(i);
+      team_here().node().turns()->leave(*current_frame());
+    }
+  }
+}
+
+template <int region>
+void two_ordered(ThreadFrame&, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  follow_in_turn(*static_cast<Chain*>(words[1]));
+  team_here().barrier(*current_frame());
+  follow_in_turn(*static_cast<Chain*>(words[2]));
+  note_end(notes, 0);
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnOutOfAnOrderedLoop) {
+  const Chain slow{.length = 400, .steps = 50'000, .times = 20};
+  const Chain brief{.length = 40'000, .steps = 20, .times = 1};
+  const std::pair<Work, Chain> regions[] = {{two_ordered<0>, slow}, {two_ordered<1>, brief}};
+  for (const auto& [work, kind] : regions) {
+    Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
+    Notes notes(total());
+    ASSERT_TRUE(job_.run(work, {&notes, &chain, &next}).global());
+    for (const Chain* it : {&chain, &next}) {
+      ASSERT_EQ(it->order.size(), it->length - it->length / 7);
+      EXPECT_TRUE(std::ranges::is_sorted(it->order));
+    }
+    for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U) << id;
+  }
+}
+
 // One of each node: where it has ended the region it keeps no other node's.
 TEST_P(HomeCallTest, AThreadThatHasALockKeepsItsNodeFromGoing) {
   Notes notes(total());

@@ -11,6 +11,7 @@
 #include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
 #include "omp/work_sharing/doacross.hpp"
+#include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 #include "os/os.hpp"
 
@@ -288,8 +289,10 @@ void Team::leave(ThreadFrame& frame) {
   Traveller traveller{.thread = frame,
                       .stack_guard = stack_guard(),
                       .in_doacross = in_doacross ? 1U : 0U,
+                      .turn = 0,
                       .icvs = {}};
   if (in_doacross) node_.doacross()->end(frame);
+  if (Turns::is_in_one(frame.loop)) traveller.turn = node_.turns()->depart(frame);
   {
     const HideFrame hidden;
     traveller.icvs = runtime_->icvs();
@@ -329,10 +332,10 @@ Nanos Team::spin_here() const {
   return guests_ != nullptr ? guests_->spin() : node_.settings().spin_in_region;
 }
 
-std::uint32_t Team::threads_in_doacross() const {
-  const auto is_in_one = [](const auto& frame) { return frame->doacross != nullptr; };
+std::uint32_t Team::count_threads(bool (*is)(const ThreadFrame& frame)) const {
   return static_cast<std::uint32_t>(
-      std::count_if(frames_.begin(), frames_.begin() + forked_, is_in_one));
+      std::count_if(frames_.begin(), frames_.begin() + forked_,
+                    [is](const auto& frame) { return is(*frame); }));
 }
 
 bool Team::take_in_here() {

@@ -181,7 +181,8 @@ class Team {
   Halt& halt() { return halt_; }
   Progress progress() const { return progress_of(*frames_[0]); }
   bool is_in_step() const;
-  std::uint32_t threads_in_doacross() const;
+  // Of those that the next runtime has forked, while they stand: for how many is(frame) holds.
+  std::uint32_t count_threads(bool (*is)(const ThreadFrame& frame)) const;
   // By a thread that was asked to stop in a call of ours (Halt::end_call), on its managed stack.
   // Blocks until there is a verdict. False: it has come home, as another thread, to which `frame`
   // and all else of the node that it was on are nothing any more: it is to look them up again.

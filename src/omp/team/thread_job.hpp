@@ -17,6 +17,7 @@
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/work_sharing/doacross.hpp"
+#include "omp/work_sharing/turns.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -216,6 +217,8 @@ class Job {
       part.node->set_runtime(Abi::kKmpc, part.runtime);
       part.sharing = std::make_unique<WorkSharing>(*part.node);
       part.node->set_work_sharing(part.sharing.get());
+      part.turns = std::make_unique<Turns>(*part.node);
+      part.node->set_turns(part.turns.get());
       part.doacross = std::make_unique<Doacross>(*part.node);
       part.node->set_doacross(part.doacross.get());
       part.poller = std::jthread([&fabric](std::stop_token stop) {
@@ -288,6 +291,7 @@ class Job {
     std::unique_ptr<TestServices> services;
     std::unique_ptr<Node> node;
     std::unique_ptr<WorkSharing> sharing;
+    std::unique_ptr<Turns> turns;
     std::unique_ptr<Doacross> doacross;
     std::jthread poller;
     std::thread server;

@@ -33,8 +33,20 @@ void TurnTable::close(std::uint32_t region, std::uint64_t number) {
 
 void TurnTable::hear(std::uint32_t region, std::uint64_t number, std::uint64_t iteration) {
   if (region < region_) return;  // it was cancelled, and nobody waits for the turn
-  // Release, partner: who waits for it.
-  loop_of(region, number).turn.store(iteration, std::memory_order_release);
+  loop_of(region, number).raise(iteration);
+}
+
+bool TurnTable::is_open(std::uint32_t region, std::uint64_t number) {
+  const OrderedLoop* const loop = region == region_ ? find(number) : nullptr;
+  return loop != nullptr && loop->threads_here > 0;
+}
+
+OrderedLoop& TurnTable::join(std::uint32_t region, std::uint64_t number, std::uint64_t turn) {
+  AMASIA_CHECK(is_open(region, number), "a thread joins those that are in it");
+  OrderedLoop& loop = *find(number);
+  ++loop.threads_here;
+  loop.raise(turn);
+  return loop;
 }
 
 }  // namespace amasia::omp

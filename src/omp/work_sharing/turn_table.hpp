@@ -5,7 +5,8 @@
 //
 // A loop is there from the first thread that begins it, or the first message about it, until all
 // the node's threads have ended it (TT1). Nobody has news of it for this node after that: each turn
-// that this node's threads wait for is awaited before they leave (O2 in turns.hpp).
+// that this node's threads wait for is awaited before they leave (O2 in turns.hpp); unless they go
+// home (join). Then news that nobody waits for may make it again, up to the region's end.
 #pragma once
 
 #include <atomic>
@@ -18,8 +19,8 @@
 namespace amasia::omp {
 
 struct OrderedLoop {
-  // The first iteration of the chunk whose turn it is, if that chunk is this node's; else an
-  // earlier one.
+  // The first iteration of the chunk whose turn it is, if that chunk is this node's, or the one
+  // before was; else an earlier one. So some node knows it at any time.
   std::atomic<std::uint64_t> turn{0};
   std::uint32_t threads_here = 0;
   std::uint32_t threads_to_come = 0;
@@ -33,6 +34,13 @@ struct OrderedLoop {
         threads_to_come(other.threads_to_come),
         begun(other.begun) {}
   OrderedLoop& operator=(const OrderedLoop&) = delete;
+
+  // Partner: who waits for it. Threads that pass the turn, and the handler.
+  void raise(std::uint64_t to) {
+    std::uint64_t now = turn.load(std::memory_order_relaxed);
+    while (now < to && !turn.compare_exchange_weak(now, to, std::memory_order_release)) {
+    }
+  }
 };
 
 class TurnTable {
@@ -43,6 +51,11 @@ class TurnTable {
   void close(std::uint32_t region, std::uint64_t number);
   // A message: the chunk that begins at `iteration` has its turn.
   void hear(std::uint32_t region, std::uint64_t number, std::uint64_t iteration);
+  // Whether the node's threads have begun this loop, and not all have ended it.
+  bool is_open(std::uint32_t region, std::uint64_t number);
+  // A thread that was in this loop on another node, which knew that its turn had come to `turn`, is
+  // in it here now, where it is open.
+  OrderedLoop& join(std::uint32_t region, std::uint64_t number, std::uint64_t turn);
 
   std::size_t size() const { return loops_.size(); }
   // The loop of that number in the current region; nullptr: it is not there.

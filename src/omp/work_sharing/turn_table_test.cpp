@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <deque>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace {
 
 // Every order of what threads and messages can do in ordered loops, one behind the other without a
 // barrier between them, and in a second region. The threads' steps are those of Turns; which thread
-// has which chunk is said by loops::thread_after.
+// has which chunk is said by loops::thread_after. Once in a region the other nodes' threads may
+// come home to node 0, wherever they stand.
 
 enum class Bug {
   kNone,
@@ -26,6 +28,9 @@ enum class Bug {
   kAlwaysHere,      // the next chunk is taken for one of this node
   kForgetsEarly,    // a message about a loop that no thread here has begun is dropped
   kPassesTwice,     // the turn goes on after the chunk, too
+  kForgetsPassed,   // who passes the turn to another node does not note it
+  kLeavesTurn,      // who comes home does not say how far the turn has come
+  kFallsBack,       // news of an earlier turn counts, too
 };
 
 struct Loop {
@@ -37,6 +42,7 @@ struct Loop {
 struct Shape {
   std::uint32_t nodes, threads;
   std::vector<std::vector<Loop>> regions;
+  bool comes_home;
   std::size_t states;  // pinned: another number says that the explored behaviour has changed
 };
 
@@ -73,6 +79,7 @@ class World {
       : shape_(other.shape_),
         bug_(other.bug_),
         region_(other.region_),
+        at_home_(other.at_home_),
         tables_(other.tables_),
         threads_(other.threads_),
         slot_of_(threads_.size(), nullptr),
@@ -93,11 +100,13 @@ class World {
   void take(StepOrArrival choice) {
     return choice.arrives ? deliver(choice.which) : act(choice.which);
   }
-  std::size_t thread_count() const { return threads_.size(); }
+  // At last that all come home.
+  std::size_t thread_count() const { return threads_.size() + 1; }
   std::size_t channel_count() const { return channels_.size(); }
   bool can_deliver(std::size_t channel) const { return !channels_[channel].empty(); }
 
   bool can_act(std::uint32_t id) const {
+    if (id == threads_.size()) return can_come_home();
     const Thread& self = threads_[id];
     switch (self.at) {
       case At::kJoined:
@@ -116,10 +125,11 @@ class World {
   }
 
   void act(std::uint32_t id) {
+    if (id == threads_.size()) return come_home();
     Thread& self = threads_[id];
     switch (self.at) {
       case At::kBegin:
-        slot_of_[id] = &tables_[node_of(id)].open(region_, self.loop, shape_->threads);
+        slot_of_[id] = &tables_[node_of(id)].open(region_, self.loop, threads_of_node());
         self.at = At::kNext;
         return;
       case At::kNext:
@@ -146,12 +156,15 @@ class World {
     const auto to = static_cast<std::uint32_t>(channel % shape_->nodes);
     if (bug_ == Bug::kForgetsEarly && !has_begun(to, message.number)) return;
     tables_[to].hear(message.region, message.number, message.iteration);
+    OrderedLoop* const loop = tables_[to].find(message.number);
+    if (bug_ == Bug::kFallsBack && loop != nullptr) loop->turn = message.iteration;
   }
 
   std::string name() const {
     std::string name;
     const auto add = [&name](std::uint64_t value) { name.push_back(static_cast<char>(value)); };
     add(region_);
+    add(at_home_ ? 1 : 0);
     for (std::uint32_t id = 0; id < threads_.size(); ++id) {
       const Thread& self = threads_[id];
       add(static_cast<std::uint64_t>(self.at));
@@ -165,6 +178,7 @@ class World {
     for (const auto& table : tables_) add(table.size());
     for (const auto& channel : channels_) {
       for (const Message& message : channel) {
+        add(message.region);
         add(message.number);
         add(message.iteration);
       }
@@ -175,7 +189,33 @@ class World {
   }
 
  private:
-  std::uint32_t node_of(std::uint32_t id) const { return id / shape_->threads; }
+  std::uint32_t node_of(std::uint32_t id) const { return at_home_ ? 0 : id / shape_->threads; }
+  std::uint32_t threads_of_node() const {
+    return at_home_ ? static_cast<std::uint32_t>(threads_.size()) : shape_->threads;
+  }
+  static bool is_inside(const Thread& thread) {
+    return thread.at != At::kBegin && thread.at != At::kJoined;
+  }
+  // All have met as many loops, and the one that others are in is there on node 0.
+  bool can_come_home() const {
+    if (!shape_->comes_home || at_home_) return false;
+    const auto met = [](const Thread& thread) { return thread.loop + (is_inside(thread) ? 1 : 0); };
+    for (const Thread& thread : threads_) {
+      if (thread.at == At::kJoined || met(thread) != met(threads_[0])) return false;
+    }
+    const auto first = threads_.begin() + shape_->threads;
+    return std::none_of(first, threads_.end(), is_inside) ||
+           const_cast<TurnTable&>(tables_[0]).is_open(region_, met(threads_[0]) - 1);
+  }
+  void come_home() {
+    for (std::uint32_t id = shape_->threads; id < threads_.size(); ++id) {
+      if (!is_inside(threads_[id])) continue;
+      const std::uint64_t turn = bug_ == Bug::kLeavesTurn ? 0 : slot_of_[id]->turn.load();
+      tables_[node_of(id)].close(region_, threads_[id].loop);
+      slot_of_[id] = &tables_[0].join(region_, threads_[id].loop, turn);
+    }
+    at_home_ = true;
+  }
   const Loop& loop_of(const Thread& thread) const {
     return shape_->regions[region_ - 1][thread.loop];
   }
@@ -199,6 +239,7 @@ class World {
 
   void begin_region() {
     ++region_;
+    at_home_ = false;
     if (over()) return;
     for (Thread& thread : threads_) thread = Thread{};
     slot_of_.assign(threads_.size(), nullptr);
@@ -237,11 +278,14 @@ class World {
     for (const Thread& thread : threads_) {
       if (thread.at != At::kJoined) return;
     }
+    // Once all are at home, news is of a turn that they know.
+    const auto is_of_now = [this](const Message& it) { return it.region == region_; };
     for (const auto& channel : channels_) {
-      if (!channel.empty()) fault_ = "a message is under way when all have left";
+      const bool is_late = std::any_of(channel.begin(), channel.end(), is_of_now);
+      if (is_late && !at_home_) fault_ = "a message is under way when all have left";
     }
     for (const auto& table : tables_) {
-      if (table.size() != 0) fault_ = "a loop is left over";
+      if (table.size() != 0 && !at_home_) fault_ = "a loop is left over";
     }
     begin_region();
   }
@@ -275,10 +319,9 @@ class World {
     const std::uint32_t after =
         loops::thread_after(schedule_of(self), loop_of(self).count, next, id, self.round - 1,
                             static_cast<std::uint32_t>(threads_.size()));
-    if (node_of(after) == node_of(id) || bug_ == Bug::kAlwaysHere) {
-      slot_of_[id]->turn.store(next);
-      return;
-    }
+    const bool is_here = node_of(after) == node_of(id) || bug_ == Bug::kAlwaysHere;
+    if (is_here || bug_ != Bug::kForgetsPassed) slot_of_[id]->raise(next);
+    if (is_here) return;
     channels_[node_of(id) * shape_->nodes + node_of(after)].push_back(
         {region_, self.loop, next});
   }
@@ -286,6 +329,7 @@ class World {
   const Shape* shape_;
   Bug bug_;
   std::uint32_t region_ = 0;
+  bool at_home_ = false;
   std::vector<TurnTable> tables_;
   std::vector<Thread> threads_;
   std::vector<OrderedLoop*> slot_of_;
@@ -296,10 +340,13 @@ class World {
 
 const std::vector<Shape>& shapes() {
   static const std::vector<Shape> all = {
-      {1, 2, {{{4, 1, 1}, {3, 2, 2}}, {{2, 0, 1}}}, 175},
-      {2, 1, {{{4, 1, 1}, {5, 2, 2}}, {{3, 1, 2}}}, 297},
-      {2, 2, {{{5, 1, 1}, {4, 2, 1}}, {{3, 1, 2}}}, 4025},
-      {3, 1, {{{5, 1, 1}, {4, 1, 3}}, {{3, 0, 1}}}, 1734},
+      {1, 2, {{{4, 1, 1}, {3, 2, 2}}, {{2, 0, 1}}}, false, 175},
+      {2, 1, {{{4, 1, 1}, {5, 2, 2}}, {{3, 1, 2}}}, false, 297},
+      {2, 2, {{{5, 1, 1}, {4, 2, 1}}, {{3, 1, 2}}}, false, 4025},
+      {3, 1, {{{5, 1, 1}, {4, 1, 3}}, {{3, 0, 1}}}, false, 1734},
+      {2, 1, {{{4, 1, 1}, {5, 2, 2}}, {{3, 1, 2}}}, true, 1879},
+      {2, 2, {{{5, 1, 1}, {4, 2, 1}}, {{3, 1, 2}}}, true, 18151},
+      {3, 1, {{{5, 1, 1}, {4, 1, 3}}, {{3, 0, 1}}}, true, 11759},
   };
   return all;
 }
@@ -316,7 +363,8 @@ TEST(TurnTable, EveryOrderKeepsTheOrderOfIterations) {
 TEST(TurnTable, TheExplorerFindsPlantedBugs) {
   for (const Bug bug : {Bug::kDoesNotWait, Bug::kPassesAtEntry, Bug::kSkipsWithout,
                         Bug::kPassesUnawaited, Bug::kAlwaysHere, Bug::kForgetsEarly,
-                        Bug::kPassesTwice}) {
+                        Bug::kPassesTwice, Bug::kForgetsPassed, Bug::kLeavesTurn,
+                        Bug::kFallsBack}) {
     bool found = false;
     for (const Shape& shape : shapes()) found = found || !explore(World(shape, bug)).fault.empty();
     EXPECT_TRUE(found) << static_cast<int>(bug);

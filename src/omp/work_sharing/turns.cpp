@@ -6,6 +6,7 @@
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
+#include "omp/team/leavable_call.hpp"
 #include "omp/work_sharing/work_sharing.hpp"
 
 namespace amasia::omp {
@@ -53,8 +54,11 @@ bool Turns::next(ThreadFrame& frame, loops::Iterations& range) {
   ThreadLoop& loop = frame.loop;
   if (loop.space.count == 0 || loop.slot == nullptr) return false;
   if (loop.has_turn_to_pass) {
-    enter(frame);
-    pass(frame);
+    const auto& turn = static_cast<OrderedLoop*>(loop.slot)->turn;
+    if (turn.load(std::memory_order_acquire) < loop.chunk.begin) {
+      on_native_stack([&] { await(frame, turn); });
+    }
+    if (const auto told = pass(frame)) on_native_stack([&, this] { send(*frame.team, *told); });
   }
   const auto share = loops::schedule_of(loop.schedule.kind)
                          .share(loop.space.count, loop.schedule.chunk, frame.global_id,
@@ -76,43 +80,59 @@ void Turns::enter(ThreadFrame& frame) {
   ThreadLoop& loop = frame.loop;
   if (!loop.ordered || !loop.has_turn_to_pass) return;
   const std::atomic<std::uint64_t>& turn = static_cast<OrderedLoop*>(loop.slot)->turn;
-  const std::uint64_t mine = loop.chunk.begin;
-  const auto has_come = [&turn, mine] { return turn.load(std::memory_order_acquire) >= mine; };
-  if (has_come()) return;
-  on_native_stack([&] {
-    node_.wait_until(has_come, node_.settings().spin_in_region, "the turn in an ordered loop");
-  });
+  while (turn.load(std::memory_order_acquire) < loop.chunk.begin) {
+    if (!leavable_call(frame, [&, this] { await(frame, turn); })) return enter_at_home();
+  }
+}
+
+void Turns::enter_at_home() {
+  ThreadFrame& frame = *current_frame();
+  frame.team->node().turns()->enter(frame);
+}
+
+// Until it has come, or the thread is asked to stop.
+void Turns::await(const ThreadFrame& frame, const std::atomic<std::uint64_t>& turn) {
+  const Halt& halt = frame.team->halt();
+  const std::uint64_t mine = frame.loop.chunk.begin;
+  const auto is_over = [&] {
+    return turn.load(std::memory_order_acquire) >= mine || halt.is_asked(frame);
+  };
+  node_.wait_for_turn(is_over, frame.team->spin_here(), "the turn in an ordered loop");
 }
 
 void Turns::leave(ThreadFrame& frame) {
   ThreadLoop& loop = frame.loop;
   if (!loop.ordered || !loop.has_turn_to_pass) return;
   // The turn goes on before the rest of the chunk's last iteration, if each iteration had its part.
-  if (++loop.ordered_parts == loop.chunk.size()) pass(frame);
+  if (++loop.ordered_parts != loop.chunk.size()) return;
+  if (const auto told = pass(frame)) {
+    leavable_call(frame, [&, this] { send(*frame.team, *told); });
+  }
 }
 
-void Turns::pass(ThreadFrame& frame) {
+// nullopt: there is nobody to tell on another node.
+std::optional<Turns::Told> Turns::pass(ThreadFrame& frame) {
   ThreadLoop& loop = frame.loop;
   loop.has_turn_to_pass = false;
   const std::uint64_t next = loop.chunk.end;
-  if (next == loop.space.count) return;
+  if (next == loop.space.count) return std::nullopt;
   const Team& team = *frame.team;
   const std::uint32_t after =
       loops::thread_after(loop.schedule, loop.space.count, next, frame.global_id, loop.round - 1,
                           team.size());
+  // Before it is sent: for a while that may be all that is known of it.
+  static_cast<OrderedLoop*>(loop.slot)->raise(next);  // partner: await
   if (after - team.local_offset() < team.local_size()) {
-    // Partner: enter.
-    static_cast<OrderedLoop*>(loop.slot)->turn.store(next, std::memory_order_release);
     node_.wake();
-    return;
+    return std::nullopt;
   }
-  const TurnBody turn{team.region(), 0, loop.number, next};
-  on_native_stack([&, turn, after] { send(team, turn, after); });
+  return Told{loop.number, next, after};
 }
 
-void Turns::send(const Team& team, const TurnBody& turn, std::uint32_t thread) {
+void Turns::send(const Team& team, const Told& told) {
+  const TurnBody turn{team.region(), 0, told.number, told.iteration};
   const auto behind = std::ranges::find_if(
-      team.shares(), [thread](const NodeShare& share) { return share.offset > thread; });
+      team.shares(), [&told](const NodeShare& share) { return share.offset > told.thread; });
   node_.services().show_progress();
   // What was printed in turn comes out in turn.
   node_.services().publish_output();
@@ -128,6 +148,24 @@ void Turns::on_message(const fabric::Incoming& message) {
     table_.hear(body.region, body.number, body.iteration);
   }
   node_.wake();
+}
+
+std::uint64_t Turns::depart(const ThreadFrame& frame) {
+  const auto& loop = *static_cast<OrderedLoop*>(frame.loop.slot);
+  const std::uint64_t turn = loop.turn.load(std::memory_order_acquire);
+  node_.services().publish_output();  // it may be in its turn, and print more
+  close(*frame.team, frame.loop.number);
+  return turn;
+}
+
+void* Turns::join(std::uint32_t region, std::uint64_t number, std::uint64_t turn) {
+  const std::lock_guard lock(mutex_);
+  return &table_.join(region, number, turn);
+}
+
+bool Turns::is_open(std::uint32_t region, std::uint64_t met) {
+  const std::lock_guard lock(mutex_);
+  return met != 0 && table_.is_open(region, met - 1);
 }
 
 bool next_iterations(ThreadFrame& frame, loops::Iterations& range) {

@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
@@ -42,19 +43,37 @@ class Turns final : public fabric::Handler {
   // the iterations before is over. May wait.
   bool next(ThreadFrame& frame, loops::Iterations& range);
   // Around the ordered part of an iteration, at most one in each. enter() waits until the ordered
-  // parts of all iterations before are over.
+  // parts of all iterations before are over. Out of either the thread may go home (Halt): then it
+  // is in the program again as another thread.
   void enter(ThreadFrame& frame);
   void leave(ThreadFrame& frame);
+
+  // The thread goes home out of the last of the loops that it has met (team/homecoming.hpp). On the
+  // node where it was: the turn as far as it is known there. At home, where the loop is_open():
+  // what is the thread's in ThreadLoop::slot. Native stack.
+  std::uint64_t depart(const ThreadFrame& frame);
+  void* join(std::uint32_t region, std::uint64_t number, std::uint64_t turn);
+  // Whether the thread is in a loop with ordered parts; threads of this node are in the last of the
+  // region's first `met` loops, which is one.
+  static bool is_in_one(const ThreadLoop& loop) { return loop.ordered && loop.slot != nullptr; }
+  bool is_open(std::uint32_t region, std::uint64_t met);
 
   void on_message(const fabric::Incoming& message) override;
 
  private:
   struct TurnBody;
+  // To whom the turn goes on another node.
+  struct Told {
+    std::uint64_t number, iteration;
+    std::uint32_t thread;
+  };
 
   [[gnu::noinline]] OrderedLoop* open(const Team& team, std::uint64_t number);
   [[gnu::noinline]] void close(const Team& team, std::uint64_t number);
-  void pass(ThreadFrame& frame);
-  [[gnu::noinline]] void send(const Team& team, const TurnBody& turn, std::uint32_t thread);
+  std::optional<Told> pass(ThreadFrame& frame);
+  void await(const ThreadFrame& frame, const std::atomic<std::uint64_t>& turn);
+  [[gnu::noinline]] static void enter_at_home();
+  [[gnu::noinline]] void send(const Team& team, const Told& told);
 
   Node& node_;
   std::mutex mutex_;
