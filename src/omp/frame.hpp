@@ -96,9 +96,10 @@ struct MovableThread {
   std::byte* stack_top = nullptr;
   EntryFrame* entry = nullptr;  // the call of the outlined function, on that stack
   ThreadState departure;        // where it has left that stack, and another thread goes on
-  // The same where it was interrupted in the middle of the program (os/interrupted_thread.hpp), on
-  // that stack; nullptr: it was not.
+  // The same where it was interrupted (os/interrupted_thread.hpp), on that stack; nullptr: it was
+  // not.
   std::byte* interrupted = nullptr;
+  bool in_the_middle = false;  // of the program, not at a barrier of it
   // Of the sections construct under way: the next one that is this thread's.
   std::uint64_t next_section = 0;
   // The loop under way. What its node has left of it comes, too (WorkSharing::depart).

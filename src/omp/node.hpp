@@ -194,10 +194,14 @@ class Node final : public fabric::Handler {
   // so (LongWait): `what`, and which node it waits for, if it is one.
   template <typename Ready>
   void wait_until(Ready ready, Nanos spin, const char* what, int waits_for = -1);
-  // The same for an earlier iteration of a loop, and what threads of this node have waited so, ns.
+  // The same for an earlier iteration of a loop.
   template <typename Ready>
   void wait_for_turn(Ready ready, Nanos spin, const char* what);
-  Nanos waited_for_turns() const { return waited_for_turns_.load(std::memory_order_relaxed); }
+  // What threads of this node have waited so, and for locks that other nodes had, ns. Any thread.
+  void note_wait_for_others(Nanos waited) {
+    waited_for_others_.fetch_add(waited, std::memory_order_relaxed);
+  }
+  Nanos waited_for_others() const { return waited_for_others_.load(std::memory_order_relaxed); }
   // After a handler, or another thread of the node, changed what a thread may wait for.
   void wake();
   // On the origin: whether other nodes' threads hold in the middle of the program, to come home
@@ -323,7 +327,7 @@ class Node final : public fabric::Handler {
   WorkSharing* work_sharing_ = nullptr;
   Turns* turns_ = nullptr;
   Doacross* doacross_ = nullptr;
-  std::atomic<Nanos> waited_for_turns_{0};
+  std::atomic<Nanos> waited_for_others_{0};
   std::optional<machine::Calibration> calibration_;  // written before main only
   RegionProfile profile_;                            // the same
   AffinityFormat affinity_format_;
@@ -380,7 +384,7 @@ void Node::wait_for_turn(Ready ready, Nanos spin, const char* what) {
     now = os::monotonic_now();
   }
   wait_until(ready, spin, what);
-  waited_for_turns_.fetch_add(os::monotonic_now() - began, std::memory_order_relaxed);
+  note_wait_for_others(os::monotonic_now() - began);
 }
 
 template <typename Ready>

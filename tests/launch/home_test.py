@@ -93,9 +93,10 @@ class Home(LaunchTest):
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (compiler, nodes))
 
-    def test_it_goes_on_where_each_iteration_waits_for_another_thread(self):
+    def test_it_goes_on_where_threads_wait_for_each_other_in_calls(self):
         program = str(pathlib.Path(self.folder.name) / "program")
-        for name, iterations in (("doacross_sweep", "400"), ("ordered_chain", "200000")):
+        for name, iterations in (("doacross_sweep", "400"), ("ordered_chain", "200000"),
+                                 ("lock_histogram", "1000000")):
             source = str(SOURCE.parent / f"{name}.c")
             subprocess.run(["clang-19", "-O2", "-fopenmp", source, "-o", program], check=True)
             for nodes in (2, 3):

@@ -10,6 +10,8 @@
 
 #include "omp/long_wait.hpp"
 #include "omp/native.hpp"
+#include "omp/node.hpp"
+#include "omp/team/team.hpp"
 #include "omp/wait_scope.hpp"
 #include "os/os.hpp"
 
@@ -425,8 +427,28 @@ bool LockService::take_resting(LockKey key) {
 }
 
 void LockService::acquire(LockKey key) {
-  if (!take_resting(key)) on_native<&LockService::do_acquire>(key);
+  if (take_resting(key)) return count_held(1);
+  ThreadFrame* const frame = current_frame();
+  if (frame != nullptr && frame->team != nullptr) return acquire_in_team(*frame, key);
+  on_native<&LockService::do_acquire>(key);
   count_held(1);
+}
+
+// Where it is asked to stop meanwhile it does so without the lock.
+void LockService::acquire_in_team(ThreadFrame& frame, LockKey key) {
+  Halt& halt = frame.team->halt();
+  for (;;) {
+    halt.begin_call(frame);
+    on_native<&LockService::do_acquire>(key);
+    if (!halt.end_call(frame)) break;
+    on_native<&LockService::do_release>(key);
+    if (!frame.team->stop_in_call(frame)) return acquire_at_home(key);
+  }
+  ++frame.locks_held;
+}
+
+void LockService::acquire_at_home(LockKey key) {
+  current_frame()->team->node().locks()->acquire(key);
 }
 
 bool LockService::try_acquire(LockKey key) {
@@ -440,8 +462,11 @@ bool LockService::try_acquire(LockKey key) {
 
 void LockService::release(LockKey key) {
   count_held(-1);
-  if (resting_.give_back(key)) return;
-  on_native<&LockService::do_release>(key);
+  if (!resting_.give_back(key)) on_native<&LockService::do_release>(key);
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || frame->locks_held != 0 || frame->team == nullptr) return;
+  Halt& halt = frame->team->halt();
+  if (halt.is_asked(*frame) && halt.end_call(*frame)) frame->team->stop_in_call(*frame);
 }
 
 std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
@@ -487,7 +512,12 @@ std::uint32_t LockService::do_acquire(LockKey key) {
     const Nanos nudged = wait(key, waiter);
     if (fetches) {
       const bool was_nudged = nudged != kNoNudge;
-      note_fetch(os::monotonic_now() - (was_nudged ? nudged : began), was_nudged);
+      const Nanos now = os::monotonic_now();
+      note_fetch(now - (was_nudged ? nudged : began), was_nudged);
+      const ThreadFrame* const frame = current_frame();
+      if (frame != nullptr && frame->team != nullptr) {
+        frame->team->node().note_wait_for_others(now - began);
+      }
     }
     services_.show_progress();
   }

@@ -35,6 +35,7 @@
 namespace amasia::omp {
 
 class LongWait;
+struct ThreadFrame;
 
 // Addresses of locks and of critical names are keys; so are these, where no object of a program can
 // lie.
@@ -62,7 +63,8 @@ class LockService final : public fabric::Handler {
   ~LockService() override;
 
   // For any thread of the program, on any stack. acquire() blocks until the lock is the caller's;
-  // try_acquire() at most for a message to a further node and back.
+  // try_acquire() at most for a message to a further node and back. Out of acquire() and release()
+  // the thread may go home (team/halt.hpp): then it is in the program again as another thread.
   void acquire(LockKey key);
   bool try_acquire(LockKey key);
   // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets
@@ -138,6 +140,8 @@ class LockService final : public fabric::Handler {
 
   template <auto kMethod, typename... Arguments>
   std::uint32_t on_native(LockKey key, Arguments... arguments);
+  [[gnu::noinline]] void acquire_in_team(ThreadFrame& frame, LockKey key);
+  [[gnu::noinline]] static void acquire_at_home(LockKey key);
   [[gnu::noinline]] std::uint32_t do_acquire(LockKey key);
   [[gnu::noinline]] std::uint32_t do_try(LockKey key);
   [[gnu::noinline]] std::uint32_t do_release(LockKey key);

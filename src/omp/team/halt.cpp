@@ -114,7 +114,13 @@ Halt::Member* Halt::member_of(const ThreadFrame& frame) const {
 
 void Halt::begin_call(const ThreadFrame& frame) {
   Member* const own = member_of(frame);
-  if (own != nullptr) own->call.store(Call::kUnderWay, std::memory_order_release);
+  Call none = Call::kNone;  // or it has been asked before
+  if (own != nullptr) own->call.compare_exchange_strong(none, Call::kUnderWay);
+}
+
+void Halt::Member::ask_at_next_call() {
+  Call none = Call::kNone;
+  call.compare_exchange_strong(none, Call::kAsked);
 }
 
 bool Halt::is_asked(const ThreadFrame& frame) const {
@@ -174,7 +180,7 @@ bool Halt::on_look(const LookBody& look) {
   const delegate::CallTimes calls = services.call_times();
   seen.calls = calls.at_origin;
   seen.to_and_fro =
-      services.stall_for_lost() + calls.carriage + team_.node().waited_for_turns();
+      services.stall_for_lost() + calls.carriage + team_.node().waited_for_others();
   team_.node().send(base::kOrigin, kSeenMessage, fabric::bytes_of(seen));
   return true;
 }
@@ -286,6 +292,7 @@ void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::ui
   if (frame == nullptr || frame->team != &team_) return refuse(number);
   Member* const own = member_of(*frame);
   if (own != nullptr && own->ask_in_call()) return;
+  if (frame->locks_held > 0 && own != nullptr) return own->ask_at_next_call();
   if (thread_context.native_stack == nullptr || has_open(*frame)) return refuse(number);
   if (!is_in_program(thread)) {
     // It is soon back from a library's function, such as a write that the origin makes.
@@ -306,6 +313,7 @@ void Halt::vote(ThreadFrame* frame, const os::InterruptedThread& thread, std::ui
   }
   context.native_stack = native;
   if (!goes || at_home) return;
+  frame->in_the_middle = true;
   const std::size_t size = thread.size();
   const std::uintptr_t below = thread.stack_pointer() - kRedZone - size;
   frame->interrupted = reinterpret_cast<std::byte*>(base::round_down(below, 64));

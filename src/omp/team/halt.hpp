@@ -17,8 +17,9 @@
 // are handed out, a place in the C library. It holds on its alternate stack: the managed one may be
 // away, and is left as it is.
 //
-// A thread in one of our calls out of which it may go (a doacross loop's) is not interrupted, since
-// it is on its native stack there. It is asked, and stops once the call is done, or waits.
+// A thread in one of our calls out of which it may go (leavable_call.hpp) is not interrupted, since
+// it is on its native stack there. It is asked, and stops once the call is done, or waits. So is
+// one that has a lock: it stops when it has released it.
 //
 // field        | written by                   | read by           | ordered by
 // region_      | open, close                 | handler           | mutex_
@@ -110,6 +111,8 @@ class Halt final : public os::Interrupter, public os::Follower {
     bool is_in_call() const { return call.load(std::memory_order_acquire) != Call::kNone; }
     // True: it is in a call, at whose end it stops.
     bool ask_in_call();
+    // The member's own: it will.
+    void ask_at_next_call();
     // False: it has been asked to stop.
     bool end_call();
   };

@@ -142,7 +142,7 @@ std::optional<loops::Midway::Look> HomeCall::ask(std::uint32_t region) {
              .number = number,
              .cpu = node_.team().halt().computed_by_leader(),
              .calls = 0,
-             .to_and_fro = node_.services().stall_for_lost() + node_.waited_for_turns()};
+             .to_and_fro = node_.services().stall_for_lost() + node_.waited_for_others()};
   const Nanos now = os::monotonic_now();
   if (!await(region, kAnswer, [&] { return seen_.have_come(others); })) return std::nullopt;
   const auto is_away = [&](const NodeShare& share) {

@@ -404,6 +404,49 @@ TEST_P(HomeCallTest, ThreadsGoOnOutOfAnOrderedLoop) {
   }
 }
 
+// Threads that have a lock of a few nearly all the time, or wait for one.
+struct Counters {
+  static constexpr std::size_t kCounters = 4;
+  int times = 0, steps = 0;
+  std::array<std::uint64_t, kCounters> counts{};
+  double sum = 0;
+};
+
+LockService& locks_here() { return *team_here().node().locks(); }
+
+template <int region>
+void count_with_locks(ThreadFrame&, void* const* words) {
+  constexpr LockKey kLocks = 1 << 20;
+  Counters& all = *static_cast<Counters*>(words[1]);
+  const int times = all.times * (team_here().on_origin() ? 1 : 4);
+  for (int i = 0; i < times; ++i) {
+    const LockKey counter = static_cast<LockKey>(i) % Counters::kCounters;
+    locks_here().acquire(kLocks + 64 * counter);
+    all.counts[counter] += go_on_from(1, all.steps) > 0 ? 1 : 0;
+    locks_here().release(kLocks + 64 * counter);
+  }
+  note_end(*static_cast<Notes*>(words[0]), 0);
+}
+
+TEST_P(HomeCallTest, ThreadsGoOnThatUseLocksAllTheTime) {
+  const Counters slow{.times = 100, .steps = 100'000}, brief{.times = 20'000, .steps = 20};
+  const std::pair<Work, Counters> regions[] = {{count_with_locks<0>, slow},
+                                               {count_with_locks<1>, brief}};
+  const std::uint64_t away = GetParam().nodes - 1;
+  for (const auto& [work, kind] : regions) {
+    Counters counters = kind;
+    Notes notes(total());
+    ASSERT_TRUE(job_.run(work, {&notes, &counters}).global());
+    const auto each = static_cast<std::uint64_t>(kind.times) / Counters::kCounters;
+    for (const std::uint64_t count : counters.counts) {
+      EXPECT_EQ(count, each * GetParam().threads * (1 + 4 * away));
+    }
+    // The brief ones may be done before they are called.
+    const bool is_home = std::ranges::all_of(notes.ended_on, [](auto node) { return node == 0; });
+    EXPECT_TRUE(is_home || kind.steps == brief.steps);
+  }
+}
+
 // One of each node: where it has ended the region it keeps no other node's.
 TEST_P(HomeCallTest, AThreadThatHasALockKeepsItsNodeFromGoing) {
   Notes notes(total());

@@ -241,7 +241,7 @@ void Team::take_guests(std::span<const NodeShare> from, double lost) {
   on_native_stack([this, from, lost] {
     node_.home_call_->end();  // it looks at the team that changes here
     const std::vector<Traveller> travellers = node_.await_travellers(*this, from);
-    if (travellers.front().thread.interrupted != nullptr && node_.work_sharing() != nullptr) {
+    if (travellers.front().thread.in_the_middle && node_.work_sharing() != nullptr) {
       node_.work_sharing()->forget(region(), progress().loops);
     }
     base::log_line(base::LogLevel::kDebug, "{} threads of other nodes come home, {:.0f} ms lost",
@@ -278,6 +278,7 @@ void Team::take_guests(std::span<const NodeShare> from, double lost) {
   bool goes = false;
   on_native_stack([&] { goes = halt_.stop(frame); });
   if (!goes) return true;
+  frame.in_the_middle = true;
   depart(frame);
   return false;
 }
@@ -300,7 +301,7 @@ void Team::leave(ThreadFrame& frame) {
   travellers_[frame.local_id] = traveller;
   if (departed_.fetch_add(1, std::memory_order_acq_rel) + 1 == forked_) {
     TravellersHead head{region(), forked_};
-    if (frame.interrupted != nullptr && node_.work_sharing() != nullptr) {
+    if (frame.in_the_middle && node_.work_sharing() != nullptr) {
       head.rest = node_.work_sharing()->depart(region(), frame.loops_met);
     }
     node_.send(base::kOrigin, kTravellersMessage, fabric::bytes_of(head),

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "omp/launch/stack_pool.hpp"
+#include "omp/locks/lock_service.hpp"
 #include "omp/node.hpp"
 #include "omp/team/team.hpp"
 #include "omp/work_sharing/doacross.hpp"
@@ -217,6 +218,8 @@ class Job {
       part.node->set_runtime(Abi::kKmpc, part.runtime);
       part.sharing = std::make_unique<WorkSharing>(*part.node);
       part.node->set_work_sharing(part.sharing.get());
+      part.locks = std::make_unique<LockService>(fabric, *part.services, kLocksFirst);
+      part.node->set_locks(part.locks.get());
       part.turns = std::make_unique<Turns>(*part.node);
       part.node->set_turns(part.turns.get());
       part.doacross = std::make_unique<Doacross>(*part.node);
@@ -291,6 +294,7 @@ class Job {
     std::unique_ptr<TestServices> services;
     std::unique_ptr<Node> node;
     std::unique_ptr<WorkSharing> sharing;
+    std::unique_ptr<LockService> locks;
     std::unique_ptr<Turns> turns;
     std::unique_ptr<Doacross> doacross;
     std::jthread poller;
