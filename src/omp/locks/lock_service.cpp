@@ -414,6 +414,15 @@ namespace {
 void count_held(std::int32_t change) {
   if (ThreadFrame* const frame = current_frame(); frame != nullptr) frame->locks_held += change;
 }
+
+// The thread has released a lock, and may have been asked to stop while it had it. What was its
+// node's may be another's afterwards.
+void stop_if_asked() {
+  ThreadFrame* const frame = current_frame();
+  if (frame == nullptr || frame->locks_held != 0 || frame->team == nullptr) return;
+  Halt& halt = frame->team->halt();
+  if (halt.is_asked(*frame) && halt.end_call(*frame)) frame->team->stop_in_call(*frame);
+}
 }  // namespace
 
 // Whether the calling thread has it now. It may be taken for as long as a short critical section.
@@ -463,10 +472,7 @@ bool LockService::try_acquire(LockKey key) {
 void LockService::release(LockKey key) {
   count_held(-1);
   if (!resting_.give_back(key)) on_native<&LockService::do_release>(key);
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || frame->locks_held != 0 || frame->team == nullptr) return;
-  Halt& halt = frame->team->halt();
-  if (halt.is_asked(*frame) && halt.end_call(*frame)) frame->team->stop_in_call(*frame);
+  stop_if_asked();
 }
 
 std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
@@ -482,7 +488,9 @@ std::uint32_t LockService::try_acquire_nested(LockKey key, std::uint32_t region)
 
 std::uint32_t LockService::release_nested(LockKey key) {
   count_held(-1);
-  return on_native<&LockService::do_release_nested>(key);
+  const std::uint32_t left = on_native<&LockService::do_release_nested>(key);
+  stop_if_asked();
+  return left;
 }
 
 void LockService::forget(LockKey key) { on_native<&LockService::do_forget>(key); }

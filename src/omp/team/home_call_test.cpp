@@ -100,6 +100,16 @@ void loop_and_value(ThreadFrame& first, void* const* words) {
   note_end(notes, sum);
 }
 
+// Iterations that each wait for the one before, of which the threads have one after the other. They
+// wait, send, or are in the program when they are called.
+struct Chain {
+  std::uint64_t length = 0;
+  int steps = 0;  // of an iteration; on other nodes than the origin so many times
+  int times = 0;
+  std::vector<std::uint64_t> order{};
+  double sum = 0;
+};
+
 class HomeCallTest : public testing::TestWithParam<Shape> {
  protected:
   HomeCallTest()
@@ -118,6 +128,23 @@ class HomeCallTest : public testing::TestWithParam<Shape> {
     }
     EXPECT_TRUE(notes.orderly) << "a thread went past a barrier that others had not come to";
     EXPECT_EQ(runs_come_home(), at_home ? 1U : 0U);
+  }
+  // Two regions of two chains each, whose iterations are slow in the first and brief in the second:
+  // of a chain's length so many have to come, in order. All threads end at home.
+  void expect_in_order(Work slow, Work brief, std::uint64_t (*to_come)(std::uint64_t length)) {
+    const std::pair<Work, Chain> regions[] = {
+        {slow, {.length = 400, .steps = 50'000, .times = 20}},
+        {brief, {.length = 40'000, .steps = 20, .times = 1}}};
+    for (const auto& [work, kind] : regions) {
+      Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
+      Notes notes(total());
+      ASSERT_TRUE(job_.run(work, {&notes, &chain, &next}).global());
+      for (const Chain* it : {&chain, &next}) {
+        ASSERT_EQ(it->order.size(), to_come(it->length));
+        EXPECT_TRUE(std::ranges::is_sorted(it->order));
+      }
+      for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U) << id;
+    }
   }
 
   Job job_;
@@ -308,16 +335,6 @@ TEST_P(HomeCallTest, TheOriginMayTakeLongForWhatIsHandedOut) {
   EXPECT_EQ(told.find("stopped in vain"), std::string::npos) << told;
 }
 
-// Iterations that each wait for the one before, of which the threads have one after the other. They
-// wait, send, or are in the program when they are called.
-struct Chain {
-  std::uint64_t length = 0;
-  int steps = 0;  // of an iteration; on other nodes than the origin so many times
-  int times = 0;
-  std::vector<std::uint64_t> order{};
-  double sum = 0;
-};
-
 Doacross& doacross_here() { return *team_here().node().doacross(); }
 
 void follow(Chain& chain) {
@@ -348,19 +365,7 @@ void two_chains(ThreadFrame&, void* const* words) {
 }
 
 TEST_P(HomeCallTest, ThreadsGoOnOutOfADoacrossLoop) {
-  const Chain slow{.length = 400, .steps = 50'000, .times = 20};
-  const Chain brief{.length = 40'000, .steps = 20, .times = 1};
-  const std::pair<Work, Chain> regions[] = {{two_chains<0>, slow}, {two_chains<1>, brief}};
-  for (const auto& [work, kind] : regions) {
-    Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
-    Notes notes(total());
-    ASSERT_TRUE(job_.run(work, {&notes, &chain, &next}).global());
-    for (const Chain* it : {&chain, &next}) {
-      ASSERT_EQ(it->order.size(), it->length);
-      EXPECT_TRUE(std::ranges::is_sorted(it->order));
-    }
-    for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U) << id;
-  }
+  expect_in_order(two_chains<0>, two_chains<1>, [](std::uint64_t length) { return length; });
 }
 
 // The same by an ordered part of each iteration. In some turns threads go on without one.
@@ -389,19 +394,8 @@ void two_ordered(ThreadFrame&, void* const* words) {
 }
 
 TEST_P(HomeCallTest, ThreadsGoOnOutOfAnOrderedLoop) {
-  const Chain slow{.length = 400, .steps = 50'000, .times = 20};
-  const Chain brief{.length = 40'000, .steps = 20, .times = 1};
-  const std::pair<Work, Chain> regions[] = {{two_ordered<0>, slow}, {two_ordered<1>, brief}};
-  for (const auto& [work, kind] : regions) {
-    Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
-    Notes notes(total());
-    ASSERT_TRUE(job_.run(work, {&notes, &chain, &next}).global());
-    for (const Chain* it : {&chain, &next}) {
-      ASSERT_EQ(it->order.size(), it->length - it->length / 7);
-      EXPECT_TRUE(std::ranges::is_sorted(it->order));
-    }
-    for (std::uint32_t id = 0; id < total(); ++id) EXPECT_EQ(notes.ended_on[id], 0U) << id;
-  }
+  expect_in_order(two_ordered<0>, two_ordered<1>,
+                  [](std::uint64_t length) { return length - length / 7; });
 }
 
 // Threads that have a lock of a few nearly all the time, or wait for one.

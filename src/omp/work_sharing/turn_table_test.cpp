@@ -10,6 +10,7 @@
 
 #include "loops/loops.hpp"
 #include "omp/every_order.hpp"
+#include "omp/work_sharing/coming_home_model.hpp"
 
 namespace amasia::omp {
 namespace {
@@ -193,19 +194,10 @@ class World {
   std::uint32_t threads_of_node() const {
     return at_home_ ? static_cast<std::uint32_t>(threads_.size()) : shape_->threads;
   }
-  static bool is_inside(const Thread& thread) {
-    return thread.at != At::kBegin && thread.at != At::kJoined;
-  }
-  // All have met as many loops, and the one that others are in is there on node 0.
   bool can_come_home() const {
-    if (!shape_->comes_home || at_home_) return false;
-    const auto met = [](const Thread& thread) { return thread.loop + (is_inside(thread) ? 1 : 0); };
-    for (const Thread& thread : threads_) {
-      if (thread.at == At::kJoined || met(thread) != met(threads_[0])) return false;
-    }
-    const auto first = threads_.begin() + shape_->threads;
-    return std::none_of(first, threads_.end(), is_inside) ||
-           const_cast<TurnTable&>(tables_[0]).is_open(region_, met(threads_[0]) - 1);
+    auto& home = const_cast<TurnTable&>(tables_[0]);
+    const auto is_open = [&](std::uint64_t loop) { return home.is_open(region_, loop); };
+    return shape_->comes_home && !at_home_ && may_come_home(threads_, shape_->threads, is_open);
   }
   void come_home() {
     for (std::uint32_t id = shape_->threads; id < threads_.size(); ++id) {
