@@ -63,8 +63,9 @@ class LockService final : public fabric::Handler {
   ~LockService() override;
 
   // For any thread of the program, on any stack. acquire() blocks until the lock is the caller's;
-  // try_acquire() at most for a message to a further node and back. Out of acquire() and release()
-  // the thread may go home (team/halt.hpp): then it is in the program again as another thread.
+  // try_acquire() at most for a message to a further node and back. Out of acquire() and the
+  // releases the thread may go home (team/halt.hpp): then it is in the program again as another
+  // thread, and the caller is to return at once.
   void acquire(LockKey key);
   bool try_acquire(LockKey key);
   // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets

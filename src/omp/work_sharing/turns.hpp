@@ -11,7 +11,8 @@
 // O1 The mutex is held on native stacks only, never across a send or a wait, and nothing managed is
 //    touched under it.
 // O2 Every chunk's turn is awaited and passed by the thread that has the chunk, so when all threads
-//    of a node have left a loop, no message about it is under way to that node.
+//    of a node have left a loop, no message about it is under way to that node, unless they have
+//    gone home: then it says what all who came knew, and the next region drops it.
 #pragma once
 
 #include <atomic>
