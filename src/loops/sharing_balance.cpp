@@ -165,6 +165,13 @@ bool SharingModel::tells_of_shares(double elapsed) {
   return false;
 }
 
+// Data follow it in as many executions as there are arrays that take turns. While finding out, one
+// after them is to tell; for the first move only, as shares that never settle will not.
+void SharingModel::give_time_to_follow() {
+  if (phase_ != Phase::kWarm || most_warm_runs_ > kMostWarmRuns) return;
+  most_warm_runs_ = std::max(most_warm_runs_, runs_in_phase_ + kSettlingRuns + 1);
+}
+
 // By sums over executions since the last change, more of them each time: single times vary, and a
 // share that moves takes its data along.
 void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) {
@@ -224,6 +231,7 @@ void SharingModel::rebalance(std::span<const RegionPart> nodes, double elapsed) 
     }
     move_trial_.move();
     trial_of_ = ++version_;
+    give_time_to_follow();
   }
   forget_lags();
   const std::uint32_t longer = std::min(2 * window_.length, kLongestWindow);

@@ -17,6 +17,10 @@ constexpr double kBeyondHope = 6;
 constexpr double kSmallLoss = 200 * base::kMicrosecond;
 // Nor is one that costs more than may be lost, if the origin waits so much of it for its own data.
 constexpr double kToAndFro = 0.25;
+// Where it waits for less than that, data only leave it.
+constexpr double kOneWay = 0.2;
+// While data come for which a node waits that much of an execution, it says nothing about shares.
+constexpr double kMostlyWaits = 0.5;
 // What is less dear than this is noise.
 constexpr double kTolerance = 1.03;
 // What may be lost before a region goes back, at least, in executions.
@@ -32,13 +36,15 @@ constexpr double kSettling = 1.5, kComing = 1.33, kFalling = 1.1;
 // Data that follow a share that has moved do not make two executions in a row take so many times
 // what they would alone.
 constexpr double kNotSettling = 3;
-constexpr std::uint32_t kMostWarmRuns = 4;
 // Executions that are not judged as loops still find out their shares, and what they may take, as
 // may those in which data still come, in times of what they would alone.
 constexpr std::uint32_t kMostMoves = ProbeCache::kProbes;
 constexpr double kMostMoving = 3, kMostComing = 4;
 // In how many more executions what falls as it did last would take no longer than alone.
 constexpr double kMostToCome = 3;
+// An execution of which the origin did so much tells what it takes alone, if later ones of which it
+// did less come to about that in sum.
+constexpr double kMostOfIt = 0.75, kInAgreement = 1.25;
 
 // Halving what is 0 from now on ends in numbers that the processor handles a hundred times more
 // slowly.
@@ -262,23 +268,31 @@ void SharingModel::decide_when_cold(const Judgement& now, const RegionPart& orig
 // Loops that find out their shares move data in each execution until these are settled: what that
 // takes says nothing about later ones, unless it is dear, or never ends.
 bool SharingModel::follow_moves(bool moves) {
-  const double least = std::min(findings_.alone, alone_by_all_);
+  const double least = least_alone();
   if (!moves || moves_ == kMostMoves || latest_.elapsed > kMostMoving * least) return false;
   ++moves_;
   return true;
 }
 
+double SharingModel::least_alone() const {
+  const double least = std::min(findings_.alone, alone_by_all_);
+  const bool agree = did_most_ <= kInAgreement * alone_by_all_;
+  return agree ? std::max(least, std::min(did_most_, alone_by_all_)) : least;
+}
+
 void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves) {
   // Where iterations are unlike, the origin's part says too little or too much of the whole; the
   // sum of all parts does so where cores are not as fast as they are thought to be.
-  const auto [least, most] = std::minmax(findings_.alone, alone_by_all_);
-  const auto pays = [this, &least] {
+  const double least = least_alone(), most = std::max(findings_.alone, alone_by_all_);
+  const auto pays = [this, least] {
     return findings_.alone <= 0 || findings_.shared < kClearGain * least;
   };
   // Where executions take turns with two arrays, the second one brings data, too; and who has read
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
-  const double most_elapsed = (comes_ ? kMostMoving : kMostLoss) * least;
+  // Data that only leave the origin may come to stay, and it is not held up by them.
+  const bool leave = static_cast<double>(nodes[0].stall) < kOneWay * latest_.elapsed;
+  const double most_elapsed = (leave ? kMostComing : comes_ ? kMostMoving : kMostLoss) * least;
   const bool soon = latest_.elapsed - least < kMostToCome * fell_by_;
   const bool comes_on = data_come_ && soon && latest_.elapsed < kMostComing * most;
   // One that takes much longer than the one before may have been disturbed.
@@ -287,7 +301,7 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   const bool would_pay = (comes_on || is_disturbed) && computing_ < kClearGain * least;
   const bool may_yet_pay = settles || would_pay || (promises && latest_.elapsed < most_elapsed);
   const bool affordable = latest_.elapsed + findings_.charged - least <= allowance_;
-  const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < kMostWarmRuns);
+  const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < most_warm_runs_);
   if (!pays() && goes_on && affordable) return;
   leave_out_costly(nodes);
   if (move_elsewhere()) return;
@@ -338,6 +352,9 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   note_nodes(nodes, findings_of_ == 0);
   note_data(nodes, now.stall, now.elapsed);
   if (cold) choose_seam(nodes, now.computing);
+  if (nodes[0].work >= kMostOfIt) {
+    did_most_ = std::max(did_most_, static_cast<double>(nodes[0].busy));
+  }
   note(now);
   note_variation(nodes, now.elapsed);
   const Latest before =
@@ -350,7 +367,9 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   fell_by_ = before.elapsed - now.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
-  if (skewed && !settles) rebalance(nodes, now.elapsed);
+  if (cold) most_warm_runs_ = kMostWarmRuns;
+  const bool waits = phase_ == Phase::kWarm && now.stall > kMostlyWaits * now.elapsed;
+  if (skewed && !settles && !waits) rebalance(nodes, now.elapsed);
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
   switch (phase_) {
@@ -419,6 +438,7 @@ double SharingModel::promise_of_sharing(bool alone, Nanos elapsed, double part) 
 // All nodes share again, by the speeds that were known last.
 void SharingModel::start_over() {
   findings_of_ = 0;
+  did_most_ = 0;
   measured_by_predicted_ = 1;
   findings_.tried_alone = false;
   most_doubt_ = kRunsInDoubt;

@@ -191,6 +191,8 @@ class SharingModel {
   // Trying again may cost this part of the time.
   static constexpr double kBudget = 0.01;
   static constexpr std::uint32_t kRunsInDoubt = 4;
+  // Executions after the first in which data may come, before it is decided.
+  static constexpr std::uint32_t kMostWarmRuns = 4;
   // Of what differs by less, the model cannot tell which is better: it is tried.
   static constexpr double kClearGain = 0.9, kClearLoss = 1.3;
   struct Judgement;
@@ -204,6 +206,7 @@ class SharingModel {
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now, const RegionPart& origin);
+  double least_alone() const;
   bool follow_moves(bool moves);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves);
   void decide_when_shared(const Judgement& now, const Latest& before);
@@ -229,6 +232,7 @@ class SharingModel {
   bool is_worth_moving(double imbalance, double moved) const;
   bool is_move_open(double elapsed);
   void undo_move();
+  void give_time_to_follow();
   void apply_threshold(std::span<const RegionPart> nodes);
   void drop_useless(std::span<const RegionPart> nodes, double rest);
   void leave_out_costly(std::span<const RegionPart> nodes);
@@ -295,6 +299,7 @@ class SharingModel {
   double charged_since_ = 0;       // the last shared execution
   double predicted_ = 0;           // time alone by the last shared execution
   double alone_by_all_ = 0;        // the same, by what all nodes did
+  double did_most_ = 0;            // what the origin computed where it did most of it, at most
   double computing_ = 0;           // the same, and without forks and joins
   double without_stall_ = 0;       // what sharing takes in balance, with all data in place
   double spread_ = 0;              // of these predictions, relative; of the better ones
@@ -311,6 +316,7 @@ class SharingModel {
   // It took less than the one before, or a quarter less; or half as much again.
   bool falls_ = false, comes_ = false, jumps_ = false;
   double fell_by_ = 0;  // the latest execution took so much less than the one before
+  std::uint32_t most_warm_runs_ = kMostWarmRuns;
   bool moves_next_ = false;    // expect_moves()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they

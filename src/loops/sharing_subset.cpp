@@ -103,14 +103,10 @@ void SharingModel::drop_useless(std::span<const RegionPart> nodes, double rest) 
     ++beginnings_;
     return enter(Phase::kCold);
   }
-  double joining = findings_.rest;
-  if (used > 2) {  // of two the model asks in other ways, too, whether sharing pays
-    if (runs_in_phase_ == 0 || joins_.nodes != used) joins_ = {used, 0, rest};
-    joins_.least_rest = std::min(joins_.least_rest, rest);
-    if (++joins_.runs < kRunsBeforeDrop) return;
-    joining = std::exchange(joins_, {}).least_rest;
-  }
-  const double cost = joining / static_cast<double>(used - 1);
+  if (runs_in_phase_ == 0 || joins_.nodes != used) joins_ = {used, 0, rest};
+  joins_.least_rest = std::min(joins_.least_rest, rest);
+  if (++joins_.runs < kRunsBeforeDrop) return;
+  const double cost = std::exchange(joins_, {}).least_rest / static_cast<double>(used - 1);
   double sum = 0;
   for (std::size_t i = 0; i < node_count_; ++i) sum += powers_[i];
   const double work_time = findings_.balanced - findings_.rest;

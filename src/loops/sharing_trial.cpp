@@ -59,7 +59,8 @@ void SharingModel::observe_trial(double time, double stall) {
     ++trial_runs_;
   }
   const bool is_first = counts && trial_runs_ == 1;
-  const bool tells = is_first && spread_ < kAlike && time <= kClearLoss * predicted_;
+  const double most = kClearLoss * std::max(predicted_, alone_by_all_);
+  const bool tells = is_first && spread_ < kAlike && time <= most;
   if (tells || is_last) decide_after_trial(trial_time_ / trial_runs_);
 }
 

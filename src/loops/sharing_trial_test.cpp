@@ -96,6 +96,19 @@ TEST(SharingModel, WhatTookLessEachTimeIsGivenTheTimeToPay) {
   }
 }
 
+// Nor is it repeated where it takes what all parts had said, and not what the origin's light half
+// had.
+TEST(SharingModel, ATrialThatAllPartsHadForetoldIsNotRepeated) {
+  SharingModel model(std::vector<double>{1, 1});
+  observe_light_half(model, 1'340'000, 3'590'000);
+  observe_light_half(model, 1'340'000, 3'590'000);
+  ASSERT_EQ(model.phase(), Phase::kTrial);
+  model.observe_alone(8'000'000, 4'000'000);
+  ASSERT_EQ(model.phase(), Phase::kTrial) << "in which the data come back";
+  model.observe_alone(4'150'000, 0);
+  EXPECT_EQ(model.phase(), Phase::kShared);
+}
+
 // Twice the origin's half is less than sharing costs, all that was computed is not: it is tried.
 TEST(SharingModel, WhatAllContradictIsTriedBeforeItGoesAlone) {
   SharingModel model(std::vector<double>{1, 1});
