@@ -62,15 +62,26 @@ def ratio_of(result, left, right):
 
 
 def settled_text(result):
-    """The time of default by the best's, as it is held against the aim."""
+    """The time of default by the best's, of the part that the aim is of."""
     behind = aims.behind_oracle(result)
+    return f"{behind[0]:.3f}" if behind else ""
+
+
+def reprobing_text(result):
+    ratio = aims.reprobing(result)
+    return f"{ratio:.3f}" if ratio else ""
+
+
+def judged_text(result):
+    """The same as it is held against the aim, and whether that is met."""
+    behind = aims.judged(result)
     return f"{behind[0]:.3f}{' missed' if behind[0] > behind[2] else ''}" if behind else ""
 
 
 def rows_of(results):
     names = columns_of(results)
-    yield ["program", "base s", *names, "oracle", "default/oracle", "settled",
-           "hetprobe/hetprobe-i",
+    yield ["program", "base s", *names, "oracle", "default/oracle", "settled", "judged",
+           "hetprobe-i/hetprobe",
            "csr searched", "csr default", "csr hetprobe"]
     for result in results:
         base = result["configurations"][names[0]]["seconds"]
@@ -78,8 +89,8 @@ def rows_of(results):
         yield [result["program"], f"{base['median']:.3f}" if base else "",
                *(cell(result, name) for name in names),
                f"{result['oracle']['speed_up']:.2f}" if result["oracle"] else "",
-               ratio_of(result, "default", "oracle"), settled_text(result),
-               ratio_of(result, "hetprobe", "hetprobe-i"),
+               ratio_of(result, "default", "oracle"), settled_text(result), judged_text(result),
+               reprobing_text(result),
                ratios_text(result["ratios"]["searched"]), ratios_text(found.get("default")),
                ratios_text(found.get("hetprobe"))]
     kinds = list(dict.fromkeys(result["kind"] for result in results))

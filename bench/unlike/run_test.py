@@ -61,7 +61,7 @@ def benchmark(*words):
         launcher.chmod(0o755)
         words = ["run.py", "--amasia", str(launcher), "--quick", "--programs", "ep", "--machines",
                  "1.0,0.5", "--links", "none", "--compilers", "gcc", "--limit", "3", "--runs", "2",
-                 "--build", folder, "--json", str(results), *words]
+                 "--confirm", "1", "--build", folder, "--json", str(results), *words]
         printed = io.StringIO()
         with mock.patch.object(sys, "argv", words), contextlib.redirect_stdout(printed):
             code = run.main()
@@ -119,6 +119,12 @@ class WithMadeUpTimes(unittest.TestCase):
     def test_the_oracle_is_the_best_and_marked(self):
         self.assertAlmostEqual(self.result["oracle"]["speed_up"], 1.5, places=2)
         self.assertIn("1.50*", self.printed)
+
+    def test_default_and_the_best_other_way_are_run_again(self):
+        self.assertEqual(self.result["confirmed"]["part"], "settled")
+        self.assertIn(self.result["confirmed"]["peer"], ("csr", "default-runtime", "profile"))
+        self.assertAlmostEqual(self.result["confirmed"]["default"], 1, places=1)
+        self.assertIn("again: default takes 1.0", self.printed)
 
     def test_ratios_are_searched_and_read_of_the_longest_loop(self):
         self.assertAlmostEqual(self.result["ratios"]["searched"][1], 0.5, delta=0.05)
@@ -183,6 +189,17 @@ class Aims(unittest.TestCase):
         result["kind"] = "once"
         self.assertEqual(list(aims.misses(result)), [])
 
+    def test_runs_of_their_own_judge_where_there_are_some(self):
+        result = made_up("irregular", node_0=1, csr=1.5, default=1.4, hetprobe=1.2, hetprobe_i=1.1)
+        result["confirmed"] = {"peer": "csr", "default": 1.01, "hetprobe-i": 0.99}
+        self.assertEqual(list(aims.misses(result)), [])
+        result["confirmed"] = {"peer": "csr", "default": 1.04, "hetprobe-i": 1.02}
+        self.assertEqual([sentence[:26] for sentence in aims.misses(result)],
+                         ["default takes 1.040 of csr", "hetprobe-i takes 1.020 of "])
+        result["confirmed"] = {"peer": "csr", "default": 0.97, "hetprobe-i": None}
+        self.assertEqual(aims.judged(result)[0], 1)
+        self.assertIn("hetprobe-i takes 1.091", *aims.misses(result))
+
     def test_ratios_do_not_matter_where_sharing_does_not_pay(self):
         result = made_up(found=(1, 0.1), node_0=1, csr=0.2, default=1)
         self.assertEqual(list(aims.misses(result)), [])
@@ -209,7 +226,8 @@ class Mistakes(unittest.TestCase):
         for words in [("--programs", "ep,lud"), ("--programs", "irregular-random-101"),
                       ("--machines", "1.0,2.0"), ("--machines", "1.0"), ("--machines", "n1"),
                       ("--compilers", "icc"), ("--configurations", "csr,best"),
-                      ("--runs", "0"), ("--links", "fast"), ("--amasia", os.devnull)]:
+                      ("--runs", "0"), ("--confirm", "-1"),
+                      ("--links", "fast"), ("--amasia", os.devnull)]:
             said = self.refused(*words)
             self.assertEqual(said.count("\n"), 1, words)
             self.assertIn(words[1].split(",")[-1], said, words)
