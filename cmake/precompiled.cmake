@@ -39,6 +39,7 @@ endfunction()
 
 # What every unit test of a layer or a module is compiled like.
 function(amasia_compile_as_test target)
+  target_include_directories(${target} PRIVATE ${CMAKE_SOURCE_DIR}/tests)  # what tests share is in tests/support
   target_compile_options(${target} PRIVATE ${amasia_test_options})
   amasia_read_headers(${target} amasia_test_headers)
 endfunction()

@@ -3,13 +3,14 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "support/temporary_folder.hpp"
 
 namespace amasia::launch {
 namespace {
@@ -18,16 +19,11 @@ namespace fs = std::filesystem;
 
 class StatisticsDestination : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "amasia-report-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(name.data()), nullptr);
-    folder_ = name;
-  }
-  void TearDown() override { fs::remove_all(folder_); }
   std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_), {}));
   }
-  fs::path folder_;
+  const tests::TemporaryFolder kept_{"report"};
+  const fs::path folder_ = kept_.path();
 };
 
 TEST_F(StatisticsDestination, NothingIsLeftWhereNothingWas) {

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <filesystem>
@@ -13,6 +12,7 @@
 
 #include "machine/break_even.hpp"
 #include "machine/calibration_file.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::machine {
 namespace {
@@ -192,14 +192,8 @@ TEST(Calibration, TheModelFillsWhatABriefOneDoesNotMeasure) {
 
 class CalibrationFile : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "amasia-calibration-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/a/b/calibration.json";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_, path_;
+  const tests::TemporaryFolder folder_{"calibration"};
+  const std::string path_ = folder_ / "a/b/calibration.json";
 };
 
 TEST_F(CalibrationFile, KeepsWhatWasStored) {
@@ -215,13 +209,13 @@ TEST_F(CalibrationFile, KeepsWhatWasStored) {
   ASSERT_TRUE(both.ok());
   EXPECT_EQ(both.value(), (std::vector<Calibration>{second, first}));
   // Nothing else is left beside it.
-  const std::filesystem::directory_iterator files(folder_ + "/a/b");
+  const std::filesystem::directory_iterator files(folder_ / "a/b");
   EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST_F(CalibrationFile, ADamagedOneIsNamedAndLeftAsItIs) {
   std::mt19937 random(10);
-  std::filesystem::create_directories(folder_ + "/a/b");
+  std::filesystem::create_directories(folder_ / "a/b");
   std::ofstream(path_) << "my thesis";
   for (const Status& status :
        {check_can_store(path_), store_calibration(path_, random_calibration(random))}) {
@@ -236,12 +230,12 @@ TEST_F(CalibrationFile, ADamagedOneIsNamedAndLeftAsItIs) {
 
 TEST_F(CalibrationFile, APlaceThatCannotBeIsNamed) {
   std::mt19937 random(11);
-  std::ofstream(folder_ + "/a") << "a file where a folder should be";
+  std::ofstream(folder_ / "a") << "a file where a folder should be";
   const Status status = store_calibration(path_, random_calibration(random));
   ASSERT_FALSE(status.ok());
-  EXPECT_NE(status.error().message.find(folder_ + "/a"), std::string::npos);
+  EXPECT_NE(status.error().message.find(folder_ / "a"), std::string::npos);
   EXPECT_FALSE(check_can_store(path_).ok());
-  EXPECT_FALSE(check_can_store(folder_).ok());  // a folder itself
+  EXPECT_FALSE(check_can_store(folder_.path()).ok());  // a folder itself
   EXPECT_FALSE(check_can_store("").ok());
 }
 

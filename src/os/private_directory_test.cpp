@@ -7,25 +7,20 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 #include <vector>
+
+#include "support/temporary_folder.hpp"
 
 namespace amasia::os {
 namespace {
 
 class PrivateDirectory : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = testing::TempDir() + "amasia-directory-XXXXXX";
-    ASSERT_NE(::mkdtemp(folder_.data()), nullptr);
-    path_ = folder_ + "/own";
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_, path_;
+  const tests::TemporaryFolder folder_{"directory"};
+  const std::string path_ = folder_ / "own";
 };
 
 // As daemons that come and go: each removes the directory at its end, under its lock.
@@ -66,7 +61,7 @@ TEST_F(PrivateDirectory, WhatIsNotAnOwnDirectoryIsRefused) {
   ASSERT_EQ(::mkdir(path_.c_str(), 0700), 0);
   ASSERT_EQ(::chmod(path_.c_str(), 0777), 0);
   EXPECT_EQ(lock_private_directory(path_, 0700).error().code, EPERM);
-  EXPECT_EQ(lock_private_directory(folder_ + "/not/there", 0700).error().code, ENOENT);
+  EXPECT_EQ(lock_private_directory(folder_ / "not/there", 0700).error().code, ENOENT);
 }
 
 }  // namespace

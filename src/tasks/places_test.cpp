@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Places on real workers: who runs what, in which order, and that nothing is left lying.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <thread>
 
 #include "amasia/tasks.hpp"
+#include "support/temporary_folder.hpp"
 #include "tasks/scheduler.hpp"
 #include "tasks/test_size.hpp"
 
@@ -20,17 +20,11 @@ namespace {
 // A platform file that lives as long as the test.
 class PlatformFile {
  public:
-  explicit PlatformFile(const std::string& text) {
-    path = testing::TempDir() + "amasia-places-XXXXXX";
-    const int made = ::mkstemp(path.data());
-    EXPECT_GE(made, 0);
-    ::close(made);
-    std::ofstream(path) << text;
-  }
-  ~PlatformFile() { ::unlink(path.c_str()); }
-  PlatformFile(const PlatformFile&) = delete;
-  PlatformFile& operator=(const PlatformFile&) = delete;
-  std::string path;
+  explicit PlatformFile(const std::string& text) { std::ofstream(path()) << text; }
+  std::string path() const { return folder_ / "platform.json"; }
+
+ private:
+  const tests::TemporaryFolder folder_{"places"};
 };
 
 std::string joined(const std::vector<place>& places) {
@@ -140,7 +134,7 @@ TEST(PlacesOfWorkers, WhoServesAPlaceIsWoken) {
   const PlatformFile file("{\"amasia_platform\": 1, \"places\": [{\"name\": \"memory\"," +
                           std::string(" \"type\": \"memory\"}") + places +
                           "], \"workers\": [" + list + "]}");
-  runtime workers({.platform = file.path});
+  runtime workers({.platform = file.path()});
   int hops = 0;
   workers.run([&] {
     for (unsigned n = 0; n < unsigned{sized(2000, 300)}; ++n) {
@@ -164,7 +158,7 @@ constexpr const char* kTwoQueues = R"({"amasia_platform": 1,
 
 TEST(PlacesOfWorkers, OwnTasksAreTakenAlongThePopPath) {
   const PlatformFile file(kTwoQueues);
-  runtime workers({.workers = 1, .platform = file.path});
+  runtime workers({.workers = 1, .platform = file.path()});
   std::string order;
   workers.run([&] {
     EXPECT_EQ(here(), find_place("mine"));
@@ -180,7 +174,7 @@ TEST(PlacesOfWorkers, OwnTasksAreTakenAlongThePopPath) {
 TEST(PlacesOfWorkers, TasksOfOthersAreTakenAlongTheStealPath) {
   const PlatformFile file(kTwoQueues);
   for (int round = 0; round < 20; ++round) {
-    runtime workers({.platform = file.path});
+    runtime workers({.platform = file.path()});
     std::string order;
     workers.run([&] {
       std::atomic<bool> created{false};
@@ -198,19 +192,19 @@ TEST(PlacesOfWorkers, TasksOfOthersAreTakenAlongTheStealPath) {
 
 TEST(PlacesOfWorkers, FilesAreHonouredAndMistakesNamed) {
   const PlatformFile file(kTwoQueues);
-  runtime both({.platform = file.path});
+  runtime both({.platform = file.path()});
   EXPECT_EQ(both.statistics().size(), 2u);
   EXPECT_EQ(joined(both.places()), "x y mine yours ");
-  EXPECT_THROW(runtime({.workers = 3, .platform = file.path}), std::runtime_error);
-  ::setenv("AMASIA_TASKS_PLATFORM", file.path.c_str(), 1);
+  EXPECT_THROW(runtime({.workers = 3, .platform = file.path()}), std::runtime_error);
+  ::setenv("AMASIA_TASKS_PLATFORM", file.path().c_str(), 1);
   EXPECT_EQ(joined(runtime().places()), "x y mine yours ");
   ::unsetenv("AMASIA_TASKS_PLATFORM");
   const PlatformFile wrong("{\"amasia_platform\": 1,\n\"places\": [{\"name\": 3}]}");
   try {
-    runtime never({.platform = wrong.path});
+    runtime never({.platform = wrong.path()});
     FAIL();
   } catch (const std::runtime_error& failure) {
-    EXPECT_EQ(failure.what(), "the platform file '" + wrong.path +
+    EXPECT_EQ(failure.what(), "the platform file '" + wrong.path() +
                                   "', line 2: places[0].name is 3, and a text is wanted");
   }
 }
@@ -220,7 +214,7 @@ TEST(PlacesOfWorkers, WhatNobodyWouldRunIsRefused) {
     "places": [{"name": "memory", "type": "memory"}, {"name": "attic", "type": "storage"},
                {"name": "node1", "type": "node"}],
     "workers": [{"pop": ["memory"], "steal": ["memory"]}]})");
-  runtime workers({.platform = file.path});
+  runtime workers({.platform = file.path()});
   runtime others({.workers = 1});
   const place foreign = others.find_place("memory");
   EXPECT_THROW(async_at(foreign, [] {}), std::logic_error);
@@ -422,7 +416,7 @@ void run_at_random(unsigned seed) {
     platform.workers.push_back(std::move(worker));
   }
   const PlatformFile file(machine::to_json(platform));
-  runtime all({.platform = file.path, .detect_deadlock = true});
+  runtime all({.platform = file.path(), .detect_deadlock = true});
   std::atomic<int> ran{0};
   const auto serves = [&] {
     if (detail::this_worker()->here == 0) return true;

@@ -2,11 +2,12 @@
 #include "tools/memory_share.hpp"
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
+
+#include "support/temporary_folder.hpp"
 
 namespace amasia::tools {
 namespace {
@@ -16,17 +17,14 @@ namespace fs = std::filesystem;
 class HostMemory : public testing::Test {
  protected:
   void SetUp() override {
-    std::string name = testing::TempDir() + "amasia-memory-XXXXXX";
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    root_ = name;
     write("proc/meminfo", "MemTotal:        1000000 kB\nMemFree:  5 kB\n");
   }
-  void TearDown() override { fs::remove_all(root_); }
   void write(const fs::path& file, const char* text) const {
     fs::create_directories((root_ / file).parent_path());
     std::ofstream(root_ / file) << text;
   }
-  fs::path root_;
+  const tests::TemporaryFolder folder_{"memory"};
+  const fs::path root_ = folder_.path();
 };
 
 TEST_F(HostMemory, IsThePhysicalOneWithoutControlGroups) {

@@ -14,10 +14,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
+#include <fstream>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "support/temporary_folder.hpp"
 
 namespace {
 
@@ -368,6 +370,14 @@ void check_shared(const char* program) {
   mcl_free_shared_buffer(data);
 }
 
+int load_text(const std::string& text) {
+  const amasia::tests::TemporaryFolder folder("real-work");
+  std::string path = folder / "kernels";
+  expect(!(std::ofstream(path) << text).fail(), "the kernels' file");
+  char none[] = "";
+  return mcl_prg_load(path.data(), none, by_cuda ? MCL_PRG_CUDA : MCL_PRG_SRC);
+}
+
 void load_kernels() {
   if (mcl_init(3, 0) != 0) {
     std::printf("mcl_init: %s\n", mcl_reason());
@@ -381,14 +391,7 @@ void load_kernels() {
     for (std::size_t at = 0; (at = text.find("REAL", at)) != std::string::npos;) {
       text.replace(at, 4, real);
     }
-    std::string path = std::filesystem::temp_directory_path() / "amasia-real-work-XXXXXX";
-    const int descriptor = ::mkstemp(path.data());
-    expect(::write(descriptor, text.data(), text.size()) == static_cast<ssize_t>(text.size()),
-           "the kernels' file");
-    ::close(descriptor);
-    char none[] = "";
-    const int error = mcl_prg_load(path.data(), none, by_cuda ? MCL_PRG_CUDA : MCL_PRG_SRC);
-    ::unlink(path.c_str());
+    const int error = load_text(text);
     if (error == -MCL_ERR_INVPRG && std::strstr(mcl_reason(), "no device") != nullptr) {
       std::printf("skipped: %s\n", mcl_reason());
       std::exit(77);

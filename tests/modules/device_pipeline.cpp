@@ -3,11 +3,9 @@
 // modules storage and devices, which do not know of each other: read, copy, kernel, copy, replace.
 // The kernel is a function, or OpenCL C or CUDA C++ where AMASIA_DEVICES_BACKENDS is opencl or
 // cuda. Prints what is wrong and ends with 1; with 77 where there is no such device.
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -15,6 +13,7 @@
 
 #include "amasia/device_tasks.hpp"
 #include "amasia/storage.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace device_tasks = amasia::device_tasks;
 namespace devices = amasia::devices;
@@ -112,15 +111,13 @@ int work(const std::string& folder) {
 }  // namespace
 
 int main() {
-  std::string folder = std::filesystem::temp_directory_path() / "amasia-pipeline-XXXXXX";
-  if (::mkdtemp(folder.data()) == nullptr) return 1;
+  const amasia::tests::TemporaryFolder folder("pipeline");
   int wrong = 1;
   try {
-    wrong = work(folder);
+    wrong = work(folder.path());
     if (wrong > 0) std::printf("%d numbers are wrong\n", wrong);
   } catch (const std::exception& failure) {
     std::printf("%s\n", failure.what());
   }
-  std::filesystem::remove_all(folder);
   return wrong < 0 ? 77 : wrong == 0 ? 0 : 1;
 }

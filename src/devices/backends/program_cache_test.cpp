@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "devices/backends/program_cache.hpp"
+#include "support/temporary_folder.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,7 +14,6 @@
 #include <set>
 #include <thread>
 
-#include "devices/test_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -21,9 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Folder {
-  ~Folder() { fs::remove_all(path); }
-  std::string programs() const { return path + "/programs"; }
-  std::string path = make_test_folder("cache-test");
+  std::string programs() const { return folder / "programs"; }
+  const tests::TemporaryFolder folder{"cache-test"};
 };
 
 ProgramKey key_of(std::string code, std::string options = "") {

@@ -67,7 +67,7 @@ TEST_F(LinkTest, WhatIsNoSealedMemoryIsRefused) {
 TEST_F(LinkTest, WhoDoesNotAnswerKeepsItsSocketAndIsNotReplaced) {
   LinkSettings settings = link_settings();
   settings.connect.start_daemon = true;
-  settings.connect.executable = folder_ + "/no daemon";
+  settings.connect.executable = folder_ / "no daemon";
   settings.answer_limit = base::kMillisecond;
   const std::string& path = settings.connect.path;
   const auto listening = std::move(os::listen_at_path(path, 0600)).value();

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "devices/client/client.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 
@@ -70,16 +70,14 @@ struct DaemonEnd {
 // A folder of its own, and in it the socket at which the test listens.
 class PlayedDaemon : public testing::Test {
  protected:
-  void SetUp() override { folder_ = make_test_folder("played"); }
   void TearDown() override {
     daemon_.socket.close();
     client_.reset();
-    std::filesystem::remove_all(folder_);
   }
   // How a client, or a link, finds it.
   LinkSettings link_settings() const {
     LinkSettings settings;
-    settings.connect.path = folder_ + "/devices.sock";
+    settings.connect.path = folder_ / "devices.sock";
     settings.connect.start_daemon = false;
     return settings;
   }
@@ -115,7 +113,7 @@ class PlayedDaemon : public testing::Test {
     });
   }
 
-  std::string folder_;
+  const tests::TemporaryFolder folder_{"played"};
   DaemonEnd daemon_;
   std::unique_ptr<Client> client_;
 };

@@ -5,8 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
@@ -15,7 +13,7 @@
 #include "devices/client/client.hpp"
 #include "devices/daemon/server.hpp"
 #include "devices/daemon/test_stop.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 
@@ -35,7 +33,6 @@ struct HeardTasks final : TaskSink {
 class ServedClient {
  public:
   void begin(std::unique_ptr<Backend> backend, const char* policy_settings) {
-    folder_ = make_test_folder("served");
     ServerSettings server_settings;
     server_settings.own_path = socket();
     auto listening = os::listen_at_path(server_settings.own_path, 0600);
@@ -54,18 +51,17 @@ class ServedClient {
     client_ = std::move(client).value();
   }
   Client& client() { return *client_; }
-  std::string socket() const { return folder_ + "/devices.sock"; }
+  std::string socket() const { return folder_ / "devices.sock"; }
   // The client first, then the daemon, and what that has heard of until then.
   const HeardTasks& end() {
     client_.reset();
     stop_.raise();
     thread_.join();
-    std::filesystem::remove_all(folder_);
     return heard_;
   }
 
  private:
-  std::string folder_;
+  const tests::TemporaryFolder folder_{"served"};
   HeardTasks heard_;
   Stop stop_;
   std::unique_ptr<Server> server_;

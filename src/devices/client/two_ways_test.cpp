@@ -13,7 +13,7 @@
 #include "devices/client/observe.hpp"
 #include "devices/daemon/server.hpp"
 #include "devices/daemon/test_stop.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -75,9 +75,8 @@ class FakeDriver final : public Backend {
 class TwoWays : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string folder = make_test_folder("two-ways");
     ServerSettings settings;
-    path_ = settings.own_path = folder + "/devices.sock";
+    settings.own_path = path_;
     auto listening = os::listen_at_path(path_, 0600);
     ASSERT_TRUE(listening.ok()) << listening.error().message;
     auto policy = make_policy("", "");
@@ -99,7 +98,7 @@ class TwoWays : public testing::Test {
     client_.reset();
     stop_.raise();
     thread_.join();
-    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path_).parent_path()));
+    EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   }
   void load(ProgramKind kind) {
     ProgramCode code;
@@ -139,7 +138,9 @@ class TwoWays : public testing::Test {
     return false;
   }
 
-  std::string path_, last_;
+  const tests::TemporaryFolder folder_{"two-ways"};
+  const std::string path_ = folder_ / "devices.sock";
+  std::string last_;
   Stop stop_;
   std::unique_ptr<Server> server_;
   std::thread thread_;

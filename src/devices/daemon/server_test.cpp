@@ -8,14 +8,13 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <filesystem>
 #include <random>
 #include <thread>
 
 #include "devices/client/link.hpp"
 #include "devices/daemon/test_stop.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -57,8 +56,6 @@ class InOrder : public Policy {
 class ServerTest : public testing::Test {
  protected:
   void SetUp() override {
-    const std::string folder = make_test_folder("devices");
-    path_ = folder + "/devices.sock";
     auto listening = os::listen_at_path(path_, 0600);
     ASSERT_TRUE(listening.ok()) << listening.error().message;
     ServerSettings settings;
@@ -74,7 +71,7 @@ class ServerTest : public testing::Test {
   void TearDown() override {
     stop_.raise();
     thread_.join();
-    EXPECT_FALSE(std::filesystem::exists(std::filesystem::path(path_).parent_path()));
+    EXPECT_FALSE(std::filesystem::exists(folder_.path()));
   }
   std::unique_ptr<Link> link() {
     DeviceDescription device;
@@ -84,7 +81,8 @@ class ServerTest : public testing::Test {
     return std::move(made).value();
   }
 
-  std::string path_;
+  const tests::TemporaryFolder folder_{"devices"};
+  const std::string path_ = folder_ / "devices.sock";
   Stop stop_;
   std::unique_ptr<Server> server_;
   std::thread thread_;

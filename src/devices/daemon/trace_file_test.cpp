@@ -12,7 +12,7 @@
 #include "devices/client/link.hpp"
 #include "devices/client/observe.hpp"
 #include "devices/daemon/test_stop.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -31,12 +31,8 @@ std::size_t count(const std::string& text, const std::string& what) {
 
 class TraceFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = make_test_folder("trace");
-    ASSERT_TRUE(std::filesystem::create_directory(folder_ + "/run"));
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-  std::string folder_;
+  void SetUp() override { ASSERT_TRUE(std::filesystem::create_directory(folder_ / "run")); }
+  const tests::TemporaryFolder folder_{"trace"};
 };
 
 // One task at a time through a daemon: put, granted, ended.
@@ -66,7 +62,7 @@ void run_tasks(Link& link, std::uint64_t tasks) {
 }
 
 TEST_F(TraceFileTest, HoldsEveryTaskOfARun) {
-  const std::string path = folder_ + "/trace.json";
+  const std::string path = folder_ / "trace.json";
   {
     auto trace = TraceFile::open(path, 0);
     ASSERT_TRUE(trace.ok());
@@ -95,7 +91,7 @@ TEST_F(TraceFileTest, HoldsEveryTaskOfARun) {
 }
 
 TEST_F(TraceFileTest, HoldsEveryTaskAndAnObserverSeesTheSame) {
-  const std::string path = folder_ + "/trace.json", socket = folder_ + "/run/devices.sock";
+  const std::string path = folder_ / "trace.json", socket = folder_ / "run/devices.sock";
   auto trace = TraceFile::open(path, os::monotonic_now());
   ASSERT_TRUE(trace.ok()) << trace.error().message;
   EXPECT_EQ(content(path), "[") << "a trace from the first moment on";
@@ -155,12 +151,12 @@ TEST_F(TraceFileTest, HoldsEveryTaskAndAnObserverSeesTheSame) {
 }
 
 TEST_F(TraceFileTest, ThatCannotBeWrittenIsRefusedWithASentence) {
-  const std::string path = folder_ + "/no/trace.json";
+  const std::string path = folder_ / "no/trace.json";
   const auto trace = TraceFile::open(path, 0);
   ASSERT_FALSE(trace.ok());
   EXPECT_EQ(trace.error().message,
             "cannot write the trace '" + path + "': No such file or directory");
-  const auto observer = Observer::open(folder_ + "/run/nothing.sock");
+  const auto observer = Observer::open(folder_ / "run/nothing.sock");
   ASSERT_FALSE(observer.ok());
   EXPECT_TRUE(observer.error().code == ENOENT || observer.error().code == ECONNREFUSED)
       << observer.error().message;

@@ -21,6 +21,7 @@
 #include <thread>
 
 #include "amasia/device_tasks.hpp"
+#include "support/temporary_folder.hpp"
 
 #ifdef __SANITIZE_THREAD__
 // Owners of an exception are counted in the C++ library, which is not instrumented: that the last
@@ -86,10 +87,7 @@ void remove_after_us(const std::string& folder) {
 class Daemon {
  public:
   Daemon() {
-    folder_ = std::filesystem::temp_directory_path() / "amasia-device-tasks-XXXXXX";
-    if (::mkdtemp(folder_.data()) == nullptr) std::abort();
-    remove_after_us(folder_);
-    socket_ = folder_ + "/devices.sock";
+    remove_after_us(folder_.path());
     ::setenv("AMASIA_DEVICES_SOCKET", socket_.c_str(), 1);
     ::setenv("AMASIA_DEVICES_START", "0", 1);
     ::setenv("POCL_DEVICES", "basic", 0);
@@ -97,7 +95,8 @@ class Daemon {
   }
   ~Daemon() {
     stop(SIGTERM);
-    if (std::filesystem::exists(folder_)) ADD_FAILURE() << "the daemon leaves " << folder_;
+    const std::string& path = folder_.path();
+    if (std::filesystem::exists(path)) ADD_FAILURE() << "the daemon leaves " << path;
   }
   void start() {
     // Ends by itself, too: the test may be killed.
@@ -125,7 +124,8 @@ class Daemon {
     ::close(probe);
     return connected;
   }
-  std::string folder_, socket_;
+  const tests::TemporaryFolder folder_{"device-tasks"};
+  const std::string socket_ = folder_ / "devices.sock";
   pid_t process_ = 0;
 };
 Daemon* the_daemon = nullptr;

@@ -15,6 +15,7 @@
 #include <random>
 
 #include "modules/storage/engine.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::storage {
 namespace {
@@ -43,16 +44,11 @@ class Storage : public ::testing::TestWithParam<engine_kind> {
     if (GetParam() == engine_kind::io_uring && make_ring_engine() == nullptr) {
       GTEST_SKIP() << "this kernel has no io_uring for us";
     }
-    std::string name = (std::filesystem::temp_directory_path() / "amasia-storage-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
   }
-  void TearDown() override {
-    if (!folder.empty()) std::filesystem::remove_all(folder);
-  }
-  std::string path(const std::string& name) const { return folder + "/" + name; }
+  std::string path(const std::string& name) const { return folder / name; }
   std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder), {}));
+    const std::filesystem::directory_iterator begin(folder.path());
+    return static_cast<std::size_t>(std::distance(begin, {}));
   }
   template <typename Body>
   void run(Body body) {
@@ -61,7 +57,7 @@ class Storage : public ::testing::TestWithParam<engine_kind> {
     EXPECT_EQ(storage.engine(), GetParam());
     workers.run([&] { body(storage); });
   }
-  std::string folder;
+  const tests::TemporaryFolder folder{"storage"};
 };
 INSTANTIATE_TEST_SUITE_P(Engines, Storage,
                          ::testing::Values(engine_kind::threads, engine_kind::io_uring));
@@ -122,7 +118,8 @@ TEST_P(Storage, ErrorsHaveFileAndErrno) {
     };
     expect(storage.read(path("none"), &byte, 1), path("none"), ENOENT,
            "cannot be opened: No such file or directory");
-    expect(storage.write(folder, &byte, 1), folder, EISDIR, "cannot be opened: Is a directory");
+    expect(storage.write(folder.path(), &byte, 1), folder.path(), EISDIR,
+           "cannot be opened: Is a directory");
     expect(storage.replace(path("no/file"), &byte, 1), path("no/file"), ENOENT,
            "cannot be made anew: No such file or directory");
     std::filesystem::create_directory(path("folder"));

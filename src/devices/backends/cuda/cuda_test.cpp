@@ -4,12 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
 
 #include "devices/backends/cuda/cuda_program.hpp"
 #include "devices/backends/scenario_works.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -71,19 +69,16 @@ TEST_F(CudaCompiler, gives_its_log_for_a_program_that_does_not_build) {
 }
 
 TEST_F(CudaCompiler, compiles_once_for_each_device_and_then_reads_from_disk) {
-  const std::string folder = make_test_folder("cuda-test");
-  {
-    ProgramCache cache(folder + "/programs");
-    Outcome outcome;
-    const ProgramCode code = cuda_code(scenario::kKernels);
-    const auto first = cuda::compile_cached(code, 90, cache, &outcome);
-    EXPECT_FALSE(first.empty()) << outcome.message;
-    EXPECT_EQ(cuda::compile_cached(code, 90, cache, &outcome), first);
-    EXPECT_EQ(cache.hits(), 1U);
-    EXPECT_NE(cuda::compile_cached(code, 80, cache, &outcome), first);
-    EXPECT_EQ(cache.hits(), 1U);
-  }
-  std::filesystem::remove_all(folder);
+  const tests::TemporaryFolder folder("cuda-test");
+  ProgramCache cache(folder / "programs");
+  Outcome outcome;
+  const ProgramCode code = cuda_code(scenario::kKernels);
+  const auto first = cuda::compile_cached(code, 90, cache, &outcome);
+  EXPECT_FALSE(first.empty()) << outcome.message;
+  EXPECT_EQ(cuda::compile_cached(code, 90, cache, &outcome), first);
+  EXPECT_EQ(cache.hits(), 1U);
+  EXPECT_NE(cuda::compile_cached(code, 80, cache, &outcome), first);
+  EXPECT_EQ(cache.hits(), 1U);
 }
 
 struct Cuda {

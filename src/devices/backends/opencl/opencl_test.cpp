@@ -14,7 +14,7 @@
 #include <thread>
 
 #include "devices/backends/scenario_works.hpp"
-#include "devices/test_folder.hpp"
+#include "support/temporary_folder.hpp"
 
 namespace amasia::devices {
 namespace {
@@ -27,17 +27,13 @@ using scenario::Bench;
 // One back end for all tests, as in a program: drivers take long to start.
 struct Opencl {
   Opencl() {
-    cache = std::make_unique<ProgramCache>(folder + "/programs");
+    cache = std::make_unique<ProgramCache>(folder / "programs");
     backend = make_opencl_backend(*cache, &why);
     language.words = std::string("#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n") +
                      scenario::kOpenclWords;
     language.group_sum = scenario::kOpenclGroupSum;
   }
-  ~Opencl() {
-    backend.reset();
-    std::filesystem::remove_all(folder);
-  }
-  const std::string folder = make_test_folder("opencl-test");
+  const tests::TemporaryFolder folder{"opencl-test"};
   std::string why;
   std::unique_ptr<ProgramCache> cache;
   std::unique_ptr<Backend> backend;
@@ -313,7 +309,7 @@ TEST_F(OpenclTest, a_copy_in_place_does_not_wait_for_a_kernel_that_runs) {
 }
 
 TEST_F(OpenclTest, a_program_is_compiled_once_and_then_read_from_disk) {
-  const std::string folder = opencl().folder + "/read";
+  const std::string folder = opencl().folder / "read";
   const ProgramCode code = bench().code("float", "KERNEL void once(GLOBAL int* x) { x[0] = 77; }");
   for (int round = 0; round < 2; ++round) {
     ProgramCache cache(folder);
@@ -335,7 +331,7 @@ TEST_F(OpenclTest, a_program_is_compiled_once_and_then_read_from_disk) {
 }
 
 TEST_F(OpenclTest, a_cached_program_that_the_driver_refuses_is_compiled_again) {
-  const std::string folder = opencl().folder + "/refused";
+  const std::string folder = opencl().folder / "refused";
   const ProgramCode code = bench().code("float", "KERNEL void again(GLOBAL int* x) { x[0] = 5; }");
   std::string file, why;
   Outcome outcome;
@@ -386,7 +382,7 @@ TEST_F(OpenclTest, kernels_that_are_built_in_run) {
 }
 
 TEST_F(OpenclTest, a_binary_of_the_driver_can_be_loaded) {
-  const std::string folder = opencl().folder + "/binary";
+  const std::string folder = opencl().folder / "binary";
   const ProgramCode code = bench().code("float", "KERNEL void nine(GLOBAL int* x) { x[0] = 9; }");
   Outcome outcome;
   std::string why, binary;
