@@ -214,7 +214,7 @@ std::optional<os::InterruptedThread::Registers> Halt::glance_at_leader() {
   if (!os::interrupt_thread(thread, *this)) return std::nullopt;
   os::futex_wait(glance_.is_wanted, 1, base::kMillisecond);
   const bool is_there = glance_.is_wanted.load(std::memory_order_acquire) == 0;
-  if (!is_there || !glance_.in_program) return std::nullopt;
+  if (!is_there || !glance_.is_programs) return std::nullopt;
   return glance_.registers;
 }
 
@@ -282,7 +282,8 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
 void Halt::note_leader(const os::InterruptedThread& thread) {
   sample_.note(thread, members_[0].is_in_call());
   if (glance_.is_wanted.load(std::memory_order_acquire) == 0) return;
-  glance_.in_program = thread_context.native_stack != nullptr && is_in_program(thread);
+  // Or in a library's function that the program has called, as sched_yield(): not in ours.
+  glance_.is_programs = thread_context.native_stack != nullptr;
   glance_.registers = thread.registers();
   glance_.is_wanted.store(0, std::memory_order_release);  // partner: glance_at_leader
   os::futex_wake(glance_.is_wanted, 1);

@@ -93,8 +93,9 @@ class Halt final : public os::Interrupter, public os::Follower {
   Nanos computed_by_leader();
   // On the origin, by HomeCall: whether one of its threads is in such a call.
   bool has_call() const;
-  // On the origin, by HomeCall: what the leader has in its registers, in the program; nullopt: it
-  // is elsewhere, or has not been asked yet as it does not run. Blocks for up to a millisecond.
+  // On the origin, by HomeCall: what the leader has in its registers, in the program or in a
+  // function that it calls; nullopt: it is on its native stack, or has not been asked yet as it
+  // does not run. Blocks for up to a millisecond.
   std::optional<os::InterruptedThread::Registers> glance_at_leader();
   // What the leader has spun in its region so far, ns; 0 where it cannot halt. Threads of the team.
   Nanos spun() const { return region_ != 0 ? sample_.spun() : 0; }
@@ -120,7 +121,7 @@ class Halt final : public os::Interrupter, public os::Follower {
   // Of the leader, when it is wanted.
   struct Glance {
     std::atomic<std::uint32_t> is_wanted{0};
-    bool in_program = false;
+    bool is_programs = false;
     os::InterruptedThread::Registers registers{};
   };
 
