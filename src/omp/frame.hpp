@@ -14,6 +14,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -189,9 +190,17 @@ inline ThreadFrame* current_frame() { return thread_context.frame; }
 
 // The node that the calling thread belongs to; nullptr before the composition root has set one
 // (static initialisers), in children of fork(), and when there is one node only: step aside then.
-Node* current_node();
+inline Node* current_node();
 // Set once by the composition root, nullptr when it goes. Any thread afterwards sees it.
 void set_process_node(Node* node);
+
+// The one process-wide pointer of the layer: the ABI's way to the composed runtime.
+extern std::atomic<Node*> process_node;
+inline Node* current_node() {
+  Node* const own = thread_context.node;
+  // Acquire, partner: set_process_node.
+  return own != nullptr ? own : process_node.load(std::memory_order_acquire);
+}
 
 // The thread of a global team that the calling thread is, or on whose behalf a region of this node
 // runs; nullptr outside of global teams.

@@ -409,21 +409,14 @@ std::uint32_t LockService::on_native(LockKey key, Arguments... arguments) {
   return result;
 }
 
-namespace {
-// Who has locks stays where it is (ThreadFrame::locks_held).
-void count_held(std::int32_t change) {
-  if (ThreadFrame* const frame = current_frame(); frame != nullptr) frame->locks_held += change;
-}
-
 // The thread has released a lock, and may have been asked to stop while it had it. What was its
 // node's may be another's afterwards.
-void stop_if_asked() {
+void LockService::stop_if_asked() {
   ThreadFrame* const frame = current_frame();
   if (frame == nullptr || frame->locks_held != 0 || frame->team == nullptr) return;
   Halt& halt = frame->team->halt();
   if (halt.is_asked(*frame) && halt.end_call(*frame)) frame->team->stop_in_call(*frame);
 }
-}  // namespace
 
 // Whether the calling thread has it now. It may be taken for as long as a short critical section.
 bool LockService::take_resting(LockKey key) {
@@ -435,7 +428,7 @@ bool LockService::take_resting(LockKey key) {
   return false;
 }
 
-void LockService::acquire(LockKey key) {
+void LockService::acquire_taken_or_away(LockKey key) {
   if (take_resting(key)) return count_held(1);
   ThreadFrame* const frame = current_frame();
   if (frame != nullptr && frame->team != nullptr) return acquire_in_team(*frame, key);
@@ -469,11 +462,7 @@ bool LockService::try_acquire(LockKey key) {
   return taken;
 }
 
-void LockService::release(LockKey key) {
-  count_held(-1);
-  if (!resting_.give_back(key)) on_native<&LockService::do_release>(key);
-  stop_if_asked();
-}
+void LockService::release_awaited(LockKey key) { on_native<&LockService::do_release>(key); }
 
 std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
   count_held(1);

@@ -27,6 +27,7 @@
 
 #include "base/base.hpp"
 #include "fabric/fabric.hpp"
+#include "omp/frame.hpp"
 #include "omp/locks/lock_habit.hpp"
 #include "omp/locks/lock_protocol.hpp"
 #include "omp/locks/resting_locks.hpp"
@@ -35,7 +36,6 @@
 namespace amasia::omp {
 
 class LongWait;
-struct ThreadFrame;
 
 // Addresses of locks and of critical names are keys; so are these, where no object of a program can
 // lie.
@@ -66,12 +66,19 @@ class LockService final : public fabric::Handler {
   // try_acquire() at most for a message to a further node and back. Out of acquire() and the
   // releases the thread may go home (team/halt.hpp): then it is in the program again as another
   // thread, and the caller is to return at once.
-  void acquire(LockKey key);
+  void acquire(LockKey key) {
+    if (resting_.try_take(key) == RestingLocks::Answer::kTaken) return count_held(1);
+    acquire_taken_or_away(key);
+  }
   bool try_acquire(LockKey key);
   // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets
   // programs do so. Does not wait; released on another node, the lock is free a message later. Ends
   // the job with a sentence if no thread has the lock.
-  void release(LockKey key);
+  void release(LockKey key) {
+    count_held(-1);
+    if (!resting_.give_back(key)) release_awaited(key);
+    if (current_frame() != nullptr) stop_if_asked();
+  }
 
   // Locks that their owner may take again. The owner is the calling thread, together with `region`,
   // by which libgomp's owners, which are tasks, are told apart as far as they can be; explicit
@@ -141,6 +148,13 @@ class LockService final : public fabric::Handler {
 
   template <auto kMethod, typename... Arguments>
   std::uint32_t on_native(LockKey key, Arguments... arguments);
+  // Who has locks stays where it is (ThreadFrame::locks_held).
+  static void count_held(std::int32_t change) {
+    if (ThreadFrame* const frame = current_frame(); frame != nullptr) frame->locks_held += change;
+  }
+  static void stop_if_asked();
+  [[gnu::noinline]] void acquire_taken_or_away(LockKey key);
+  [[gnu::noinline]] void release_awaited(LockKey key);
   [[gnu::noinline]] void acquire_in_team(ThreadFrame& frame, LockKey key);
   [[gnu::noinline]] static void acquire_at_home(LockKey key);
   [[gnu::noinline]] std::uint32_t do_acquire(LockKey key);

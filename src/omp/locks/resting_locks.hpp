@@ -4,9 +4,9 @@
 // Whoever needs more of a lock takes it out first.
 //
 // field              | written by               | guarded by
-// Shelf::word        | all methods              | CAS on the word as it was found
-// Shelf::released    | who gives the lock back  | the lock itself; relaxed, an estimate
-// lines_             | the first put            | CAS; release, partner: find
+// Table::lines       | all methods              | CAS on the word as it was found
+// Table::released    | who gives the lock back  | the lock itself; relaxed, an estimate
+// table_             | the first put            | CAS; release, partner: find
 // R1 A lock is on one shelf at most: put() and take_out() of one key are never called at once.
 // R2 A word holds key and state, so a swap succeeds only on the lock that was meant.
 #pragma once
@@ -36,7 +36,7 @@ class RestingLocks {
   enum class Answer : std::uint8_t { kTaken, kHeld, kNotHere };
 
   RestingLocks() = default;
-  ~RestingLocks() { delete[] lines_.load(std::memory_order_relaxed); }
+  ~RestingLocks() { delete table_.load(std::memory_order_relaxed); }
   RestingLocks(const RestingLocks&) = delete;
   RestingLocks& operator=(const RestingLocks&) = delete;
 
@@ -47,8 +47,8 @@ class RestingLocks {
       if (shelf == nullptr) return Answer::kNotHere;
       if ((word & kHeldBit) != 0) return Answer::kHeld;
       // Acquire, partner: give_back.
-      if (shelf->word.compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
-                                            std::memory_order_relaxed)) {
+      if (shelf->compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
+                                       std::memory_order_relaxed)) {
         return Answer::kTaken;
       }
     }
@@ -57,10 +57,12 @@ class RestingLocks {
   bool give_back(LockKey key) {
     auto [shelf, word] = find(key);
     if (shelf == nullptr || (word & kHeldBit) == 0) return false;
-    if ((word & kTimedBit) != 0) shelf->released.store(os::ticks_now(), std::memory_order_relaxed);
+    if ((word & kTimedBit) != 0) {
+      released_on(*shelf).store(os::ticks_now(), std::memory_order_relaxed);
+    }
     // Release, partner: try_take and take_out. Fails where the lock has been taken out.
-    return shelf->word.compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
-                                               std::memory_order_relaxed);
+    return shelf->compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
+                                          std::memory_order_relaxed);
   }
 
   // Both on a native stack, and for one key not at once. put(): the lock is not here; false: there
@@ -68,15 +70,16 @@ class RestingLocks {
   // it: it is as its owner has it then, whom nobody tells.
   bool put(LockKey key, bool held, bool timed) {
     const std::uint64_t wanted = key << kFlags | (held ? kHeldBit : 0) | (timed ? kTimedBit : 0);
-    std::array<Shelf, 4>& shelves = made_lines()[line_of(key)].shelves;
+    Line& line = made_table().lines[line_of(key)];
     // Empty ones first.
     for (const std::uint64_t free_bits : {~std::uint64_t{0}, kHeldBit}) {
-      for (Shelf& shelf : shelves) {
-        std::uint64_t word = shelf.word.load(std::memory_order_relaxed);
+      for (std::size_t i = 0; i < kShelves; ++i) {
+        Shelf& shelf = line.shelves[shelf_of(key, i)];
+        std::uint64_t word = shelf.load(std::memory_order_relaxed);
         // Fails where a thread takes the other lock, or fills the shelf, right now.
         if ((word & free_bits) == 0 &&
-            shelf.word.compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
-          shelf.released.store(kNotTimed, std::memory_order_relaxed);
+            shelf.compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
+          released_on(shelf).store(kNotTimed, std::memory_order_relaxed);
           return true;
         }
       }
@@ -87,9 +90,9 @@ class RestingLocks {
     for (;;) {
       auto [shelf, word] = find(key);
       if (shelf == nullptr) return std::nullopt;
-      const os::Ticks released = shelf->released.load(std::memory_order_relaxed);
+      const os::Ticks released = released_on(*shelf).load(std::memory_order_relaxed);
       // Acquire, partner: give_back.
-      if (!shelf->word.compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
+      if (!shelf->compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
       return Rested{.held = (word & kHeldBit) != 0,
                     .released = (word & kTimedBit) != 0 ? released : kNotTimed};
     }
@@ -98,29 +101,38 @@ class RestingLocks {
  private:
   static constexpr std::uint64_t kHeldBit = 1, kTimedBit = 2;
   static constexpr int kFlags = 2;  // a word of none is an empty shelf's
-  static constexpr std::size_t kLines = std::size_t{1} << 14;  // 1 MiB
+  static constexpr std::size_t kLines = std::size_t{1} << 14, kShelves = 8;
 
-  struct Shelf {
-    std::atomic<std::uint64_t> word{0};
-    std::atomic<os::Ticks> released{kNotTimed};
-  };
+  // A lock's word. When it was released is elsewhere, so that eight locks share a cache line.
+  using Shelf = std::atomic<std::uint64_t>;
   struct Line {
-    alignas(64) std::array<Shelf, 4> shelves;
+    alignas(64) std::array<Shelf, kShelves> shelves{};
   };
+  struct Table {  // 2 MiB, of which the second one is used by locks that have travelled
+    std::array<Line, kLines> lines{};
+    std::array<std::atomic<os::Ticks>, kLines * kShelves> released{};
+  };
+  static_assert(kNotTimed == 0);
 
   static LockKey key_of(std::uint64_t word) { return word >> kFlags; }
   // Locks that lie side by side share lines, as they do in the program; those at strides do not.
   static std::size_t line_of(LockKey key) {
-    return ((key >> 4) + (key >> 18) * 0x9e37) % kLines;
+    return ((key >> 5) + (key >> 19) * 0x9e37) % kLines;
   }
-  Line* made_lines() {
-    Line* lines = lines_.load(std::memory_order_acquire);
-    if (lines != nullptr) return lines;
-    auto made = std::make_unique<Line[]>(kLines);
-    if (lines_.compare_exchange_strong(lines, made.get(), std::memory_order_acq_rel)) {
-      return made.release();
+  // The i-th one on its line to look at: first the lock's own, if locks are 4 bytes apart and more.
+  static std::size_t shelf_of(LockKey key, std::size_t i) { return ((key >> 2) + i) % kShelves; }
+  std::atomic<os::Ticks>& released_on(const Shelf& shelf) {
+    Table& table = *table_.load(std::memory_order_acquire);
+    return table.released[static_cast<std::size_t>(&shelf - table.lines[0].shelves.data())];
+  }
+  Table& made_table() {
+    Table* table = table_.load(std::memory_order_acquire);
+    if (table != nullptr) return *table;
+    auto made = std::make_unique<Table>();
+    if (table_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel)) {
+      return *made.release();
     }
-    return lines;
+    return *table;
   }
   // With its word, which names the lock until it is swapped.
   struct Found {
@@ -128,16 +140,18 @@ class RestingLocks {
     std::uint64_t word = 0;
   };
   Found find(LockKey key) {
-    Line* const lines = lines_.load(std::memory_order_acquire);
-    if (lines == nullptr) return {};
-    for (Shelf& shelf : lines[line_of(key)].shelves) {
-      const std::uint64_t word = shelf.word.load(std::memory_order_relaxed);
+    Table* const table = table_.load(std::memory_order_acquire);
+    if (table == nullptr) return {};
+    Line& line = table->lines[line_of(key)];
+    for (std::size_t i = 0; i < kShelves; ++i) {
+      Shelf& shelf = line.shelves[shelf_of(key, i)];
+      const std::uint64_t word = shelf.load(std::memory_order_relaxed);
       if (word != 0 && key_of(word) == key) return {&shelf, word};
     }
     return {};
   }
 
-  std::atomic<Line*> lines_{nullptr};
+  std::atomic<Table*> table_{nullptr};
 };
 
 }  // namespace amasia::omp
