@@ -529,35 +529,58 @@ AMASIA_TEST_PROGRAM void await_flag(const std::atomic<std::uint32_t>& flag, std:
   }
 }
 
-// Who holds does not set the flags that the origin's threads look at: there these take it in.
+// The same by a library's function, in which the thread is nearly all the time.
+[[gnu::noinline]] std::uint32_t look_in_library(const std::atomic<std::uint32_t>& flag) {
+  for (int i = 0; i < 8; ++i) __builtin_ia32_pause();
+  return flag.load(std::memory_order_acquire);
+}
+AMASIA_TEST_PROGRAM void await_flag_by_calls(const std::atomic<std::uint32_t>& flag,
+                                             std::uint32_t value) {
+  while (look_in_library(flag) < value) {
+  }
+}
+
+// Who holds does not set the flags that the origin's threads look at, by the function in `words`.
+void await_and_meet(ThreadFrame& first, void* const* words) {
+  auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
+  const auto await = reinterpret_cast<decltype(&await_flag)>(words[2]);
+  const auto away = first.team->size() - first.team->shares()[0].threads;
+  const double sum = own_part(node_here());
+  if (first.team->on_origin() && !current_frame()->is_guest) {
+    await(set, away);
+  } else {
+    ++set;
+  }
+  Notes& all = *static_cast<Notes*>(words[0]);
+  ++all.came;
+  team_here().barrier_of_program(*current_frame(), &all);
+  if (all.came != team_here().size()) all.orderly = false;
+  double own = current_frame()->global_id + 1;
+  void* list[1] = {&own};
+  if (team_here().reduce(*current_frame(), {list, add}, false)) {
+    if (own != team_here().size() * (team_here().size() + 1) / 2) all.orderly = false;
+    team_here().reduce_end(*current_frame(), false);
+  }
+  note_end(all, sum);
+}
+
+// There the origin's threads take the others in.
 TEST_P(HomeCallTest, TheOriginMayWaitForAFlag) {
   Notes notes(total());
   std::atomic<std::uint32_t> flags{0};
-  const auto work = [](ThreadFrame& first, void* const* words) {
-    auto& set = *static_cast<std::atomic<std::uint32_t>*>(words[1]);
-    const auto away = first.team->size() - first.team->shares()[0].threads;
-    const double sum = own_part(node_here());
-    if (first.team->on_origin() && !current_frame()->is_guest) {
-      await_flag(set, away);
-    } else {
-      ++set;
-    }
-    Notes& all = *static_cast<Notes*>(words[0]);
-    ++all.came;
-    team_here().barrier_of_program(*current_frame(), &all);
-    if (all.came != team_here().size()) all.orderly = false;
-    double own = current_frame()->global_id + 1;
-    void* list[1] = {&own};
-    if (team_here().reduce(*current_frame(), {list, add}, false)) {
-      if (own != team_here().size() * (team_here().size() + 1) / 2) all.orderly = false;
-      team_here().reduce_end(*current_frame(), false);
-    }
-    note_end(all, sum);
-  };
-  ASSERT_TRUE(job_.run(work, {&notes, &flags}).global());
+  const auto await = reinterpret_cast<void*>(await_flag);
+  ASSERT_TRUE(job_.run(await_and_meet, {&notes, &flags, await}).global());
   expect_all_done(notes, true);
   Notes again(total());
   ASSERT_TRUE(job_.run(loop_only, {&again}).global()) << "the next region is as any other";
+}
+
+TEST_P(HomeCallTest, TheOriginMayWaitForAFlagByCalls) {
+  Notes notes(total());
+  std::atomic<std::uint32_t> flags{0};
+  const auto await = reinterpret_cast<void*>(await_flag_by_calls);
+  ASSERT_TRUE(job_.run(await_and_meet, {&notes, &flags, await}).global());
+  expect_all_done(notes, true);
 }
 
 // Node 1 has ended the region, so it passes no barrier that those who come would miss it at.
