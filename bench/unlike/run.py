@@ -249,6 +249,7 @@ def confirm(case, result, chosen):
     names = {*pairs, *pairs.values()}
     again = run_rounds(case, [one for one in chosen if one.name in names], case.options.confirm)
     return {"peer": peer["configuration"], "part": part, "n": case.options.confirm,
+            "failures": {name: row["failure"] for name, row in again.items() if row["failure"]},
             **{name: time_by(again[name], again[other], part) for name, other in pairs.items()}}
 
 
@@ -307,6 +308,8 @@ def print_result(result):
               f"min {one['min']:8.4f}  n {one['n']}  process {row['wall']['median']:7.3f} s  "
               f"speed-up {speed_ups}{over}", flush=True)
     again = result["confirmed"]
+    for name, failure in (again or {}).get("failures", {}).items():
+        print(f"  again: {name} {failure['word']}: {failure['sentence']}", flush=True)
     if again and again["default"]:
         print(f"  again: default takes {again['default']:.3f} of {again['peer']}'s {again['part']}"
               f" (n {again['n']})", flush=True)
@@ -421,6 +424,7 @@ def main():
                                         + "\n")
     bad = [row for result in results for row in result["configurations"].values()
            if row["failure"]]
+    bad += [result for result in results if (result["confirmed"] or {}).get("failures")]
     return 0 if complete and not bad else 1
 
 

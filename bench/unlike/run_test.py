@@ -78,6 +78,24 @@ class WithoutBase(unittest.TestCase):
         self.assertIsNone(result["oracle"])
 
 
+class RunAgain(unittest.TestCase):
+    def test_a_run_that_fails_then_is_told_and_fails_the_benchmark(self):
+        failure = {"word": "WRONG", "sentence": "output line 1"}
+        first, rounds = run.run_rounds, []
+
+        def fails_the_second_time(*words):
+            rows = first(*words)
+            rounds.append(rows)
+            if len(rounds) == 2:
+                rows["default"]["failure"] = failure
+            return rows
+        with mock.patch.object(run, "run_rounds", fails_the_second_time):
+            code, printed, result = benchmark("--configurations", "nodes,default")
+        self.assertEqual(code, 1)
+        self.assertIn("again: default WRONG: output line 1", printed)
+        self.assertIsNone(result["confirmed"]["default"])
+
+
 class WithMadeUpTimes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

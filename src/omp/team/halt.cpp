@@ -282,7 +282,8 @@ void Halt::interrupted(const os::InterruptedThread& thread) {
 void Halt::note_leader(const os::InterruptedThread& thread) {
   sample_.note(thread, members_[0].is_in_call());
   if (glance_.is_wanted.load(std::memory_order_acquire) == 0) return;
-  // Or in a library's function that the program has called, as sched_yield(): not in ours.
+  // Or in a function that the program has called, as sched_yield(), or one of ours that needs no
+  // native stack.
   glance_.is_programs = thread_context.native_stack != nullptr;
   glance_.registers = thread.registers();
   glance_.is_wanted.store(0, std::memory_order_release);  // partner: glance_at_leader
