@@ -4,7 +4,7 @@
 // Whoever needs more of a lock takes it out first.
 //
 // field              | written by               | guarded by
-// Table::lines       | all methods              | CAS on the word as it was found
+// Table::words       | all methods              | CAS on the word as it was found
 // Table::released    | who gives the lock back  | the lock itself; relaxed, an estimate
 // table_             | the first put            | CAS; release, partner: find
 // R1 A lock is on one shelf at most: put() and take_out() of one key are never called at once.
@@ -43,26 +43,26 @@ class RestingLocks {
   // For any thread, on any stack; they never block.
   Answer try_take(LockKey key) {
     for (;;) {
-      auto [shelf, word] = find(key);
-      if (shelf == nullptr) return Answer::kNotHere;
+      auto [table, shelf, word] = find(key);
+      if (table == nullptr) return Answer::kNotHere;
       if ((word & kHeldBit) != 0) return Answer::kHeld;
       // Acquire, partner: give_back.
-      if (shelf->compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
-                                       std::memory_order_relaxed)) {
+      if (table->words[shelf].compare_exchange_weak(
+              word, word | kHeldBit, std::memory_order_acquire, std::memory_order_relaxed)) {
         return Answer::kTaken;
       }
     }
   }
   // By the thread that holds it. False: it does not rest here as one that is held.
   bool give_back(LockKey key) {
-    auto [shelf, word] = find(key);
-    if (shelf == nullptr || (word & kHeldBit) == 0) return false;
+    auto [table, shelf, word] = find(key);
+    if (table == nullptr || (word & kHeldBit) == 0) return false;
     if ((word & kTimedBit) != 0) {
-      released_on(*shelf).store(os::ticks_now(), std::memory_order_relaxed);
+      table->released[shelf].store(os::ticks_now(), std::memory_order_relaxed);
     }
     // Release, partner: try_take and take_out. Fails where the lock has been taken out.
-    return shelf->compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
-                                          std::memory_order_relaxed);
+    return table->words[shelf].compare_exchange_strong(
+        word, word & ~kHeldBit, std::memory_order_release, std::memory_order_relaxed);
   }
 
   // Both on a native stack, and for one key not at once. put(): the lock is not here; false: there
@@ -70,16 +70,16 @@ class RestingLocks {
   // it: it is as its owner has it then, whom nobody tells.
   bool put(LockKey key, bool held, bool timed) {
     const std::uint64_t wanted = key << kFlags | (held ? kHeldBit : 0) | (timed ? kTimedBit : 0);
-    Line& line = made_table().lines[line_of(key)];
+    Table& table = made_table();
     // Empty ones first.
     for (const std::uint64_t free_bits : {~std::uint64_t{0}, kHeldBit}) {
       for (std::size_t i = 0; i < kShelves; ++i) {
-        Shelf& shelf = line.shelves[shelf_of(key, i)];
-        std::uint64_t word = shelf.load(std::memory_order_relaxed);
+        const std::size_t shelf = shelf_of(key, i);
+        std::uint64_t word = table.words[shelf].load(std::memory_order_relaxed);
         // Fails where a thread takes the other lock, or fills the shelf, right now.
         if ((word & free_bits) == 0 &&
-            shelf.compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
-          released_on(shelf).store(kNotTimed, std::memory_order_relaxed);
+            table.words[shelf].compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
+          table.released[shelf].store(kNotTimed, std::memory_order_relaxed);
           return true;
         }
       }
@@ -88,11 +88,12 @@ class RestingLocks {
   }
   std::optional<Rested> take_out(LockKey key) {
     for (;;) {
-      auto [shelf, word] = find(key);
-      if (shelf == nullptr) return std::nullopt;
-      const os::Ticks released = released_on(*shelf).load(std::memory_order_relaxed);
+      auto [table, shelf, word] = find(key);
+      if (table == nullptr) return std::nullopt;
+      const os::Ticks released = table->released[shelf].load(std::memory_order_relaxed);
       // Acquire, partner: give_back.
-      if (!shelf->compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
+      std::atomic<std::uint64_t>& there = table->words[shelf];
+      if (!there.compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
       return Rested{.held = (word & kHeldBit) != 0,
                     .released = (word & kTimedBit) != 0 ? released : kNotTimed};
     }
@@ -103,13 +104,10 @@ class RestingLocks {
   static constexpr int kFlags = 2;  // a word of none is an empty shelf's
   static constexpr std::size_t kLines = std::size_t{1} << 14, kShelves = 8;
 
-  // A lock's word. When it was released is elsewhere, so that eight locks share a cache line.
-  using Shelf = std::atomic<std::uint64_t>;
-  struct Line {
-    alignas(64) std::array<Shelf, kShelves> shelves{};
-  };
-  struct Table {  // 2 MiB, of which the second one is used by locks that have travelled
-    std::array<Line, kLines> lines{};
+  // By shelf. Times of release are apart, so that the words of eight locks share a cache line; of
+  // the 2 MiB their half is used by locks that have travelled.
+  struct Table {
+    alignas(64) std::array<std::atomic<std::uint64_t>, kLines * kShelves> words{};
     std::array<std::atomic<os::Ticks>, kLines * kShelves> released{};
   };
   static_assert(kNotTimed == 0);
@@ -120,10 +118,8 @@ class RestingLocks {
     return ((key >> 5) + (key >> 19) * 0x9e37) % kLines;
   }
   // The i-th one on its line to look at: first the lock's own, if locks are 4 bytes apart and more.
-  static std::size_t shelf_of(LockKey key, std::size_t i) { return ((key >> 2) + i) % kShelves; }
-  std::atomic<os::Ticks>& released_on(const Shelf& shelf) {
-    Table& table = *table_.load(std::memory_order_acquire);
-    return table.released[static_cast<std::size_t>(&shelf - table.lines[0].shelves.data())];
+  static std::size_t shelf_of(LockKey key, std::size_t i) {
+    return line_of(key) * kShelves + ((key >> 2) + i) % kShelves;
   }
   Table& made_table() {
     Table* table = table_.load(std::memory_order_acquire);
@@ -136,17 +132,17 @@ class RestingLocks {
   }
   // With its word, which names the lock until it is swapped.
   struct Found {
-    Shelf* shelf = nullptr;
+    Table* table = nullptr;  // nullptr: it is on no shelf
+    std::size_t shelf = 0;
     std::uint64_t word = 0;
   };
   Found find(LockKey key) {
     Table* const table = table_.load(std::memory_order_acquire);
     if (table == nullptr) return {};
-    Line& line = table->lines[line_of(key)];
     for (std::size_t i = 0; i < kShelves; ++i) {
-      Shelf& shelf = line.shelves[shelf_of(key, i)];
-      const std::uint64_t word = shelf.load(std::memory_order_relaxed);
-      if (word != 0 && key_of(word) == key) return {&shelf, word};
+      const std::size_t shelf = shelf_of(key, i);
+      const std::uint64_t word = table->words[shelf].load(std::memory_order_relaxed);
+      if (word != 0 && key_of(word) == key) return {table, shelf, word};
     }
     return {};
   }
