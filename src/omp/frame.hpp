@@ -182,8 +182,10 @@ struct ThreadContext {
   Node* node = nullptr;
 };
 
-// initial-exec: the ABI's first instructions read it, and it must never allocate.
-extern thread_local ThreadContext thread_context __attribute__((tls_model("initial-exec")));
+// initial-exec: the ABI's first instructions read it, and it must never allocate. constinit here,
+// too: else each access asks whether it has to be initialised.
+extern constinit thread_local ThreadContext thread_context
+    __attribute__((tls_model("initial-exec")));
 
 // The frame of the global team that the calling thread is in, or nullptr.
 inline ThreadFrame* current_frame() { return thread_context.frame; }

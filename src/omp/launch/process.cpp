@@ -19,7 +19,7 @@
 namespace amasia::omp {
 
 constinit Process process;
-thread_local AllocationMode allocation_mode = AllocationMode::kByCaller;
+constinit thread_local AllocationMode allocation_mode = AllocationMode::kByCaller;
 
 namespace {
 

@@ -44,7 +44,8 @@ extern constinit Process process;
 
 // The calling thread's mode; ABI wrappers of omp_alloc set kManaged for their call.
 // initial-exec: malloc reads it, which must not make the loader allocate.
-extern thread_local AllocationMode allocation_mode __attribute__((tls_model("initial-exec")));
+extern constinit thread_local AllocationMode allocation_mode
+    __attribute__((tls_model("initial-exec")));
 inline AllocationMode exchange_allocation_mode(AllocationMode mode) noexcept {
   return std::exchange(allocation_mode, mode);
 }

@@ -74,9 +74,11 @@ class LockService final : public fabric::Handler {
   // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets
   // programs do so. Does not wait; released on another node, the lock is free a message later. Ends
   // the job with a sentence if no thread has the lock.
-  void release(LockKey key) {
+  [[gnu::always_inline]] void release(LockKey key) {
     count_held(-1);
-    if (!resting_.give_back(key)) release_awaited(key);
+    // Where a region stays no other node's thread waits for its locks.
+    const auto is_timed = [] { return current_frame() != nullptr; };
+    if (!resting_.give_back(key, is_timed)) release_awaited(key);
     if (current_frame() != nullptr) stop_if_asked();
   }
 

@@ -43,25 +43,29 @@ class RestingLocks {
   // For any thread, on any stack; they never block.
   Answer try_take(LockKey key) {
     for (;;) {
-      auto [table, shelf, word] = find(key);
-      if (table == nullptr) return Answer::kNotHere;
-      if ((word & kHeldBit) != 0) return Answer::kHeld;
+      const Found found = find(key);
+      if (found.table == nullptr) return Answer::kNotHere;
+      if ((found.word & kHeldBit) != 0) return Answer::kHeld;
+      std::uint64_t word = found.word;
       // Acquire, partner: give_back.
-      if (table->words[shelf].compare_exchange_weak(
+      if (found.table->words[found.shelf].compare_exchange_weak(
               word, word | kHeldBit, std::memory_order_acquire, std::memory_order_relaxed)) {
         return Answer::kTaken;
       }
     }
   }
-  // By the thread that holds it. False: it does not rest here as one that is held.
-  bool give_back(LockKey key) {
-    auto [table, shelf, word] = find(key);
-    if (table == nullptr || (word & kHeldBit) == 0) return false;
-    if ((word & kTimedBit) != 0) {
-      table->released[shelf].store(os::ticks_now(), std::memory_order_relaxed);
+  // By the thread that holds it. False: it does not rest here as one that is held. `is_timed()`: of
+  // a lock whose releases may be noted, whether this one is; that costs as much as all else.
+  template <typename IsTimed>
+  bool give_back(LockKey key, IsTimed is_timed) {
+    const Found found = find(key);
+    if (found.table == nullptr || (found.word & kHeldBit) == 0) return false;
+    if ((found.word & kTimedBit) != 0 && is_timed()) {
+      found.table->released[found.shelf].store(os::ticks_now(), std::memory_order_relaxed);
     }
+    std::uint64_t word = found.word;
     // Release, partner: try_take and take_out. Fails where the lock has been taken out.
-    return table->words[shelf].compare_exchange_strong(
+    return found.table->words[found.shelf].compare_exchange_strong(
         word, word & ~kHeldBit, std::memory_order_release, std::memory_order_relaxed);
   }
 

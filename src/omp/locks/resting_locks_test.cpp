@@ -14,22 +14,23 @@ namespace {
 
 using Answer = RestingLocks::Answer;
 constexpr LockKey kKey = 0x7f0012345678;
+constexpr auto always = [] { return true; };
 
 TEST(RestingLocks, AreTakenAndGivenBack) {
   RestingLocks locks;
   EXPECT_EQ(locks.try_take(kKey), Answer::kNotHere);
-  EXPECT_FALSE(locks.give_back(kKey));
+  EXPECT_FALSE(locks.give_back(kKey, always));
   ASSERT_TRUE(locks.put(kKey, true, false));
   EXPECT_EQ(locks.try_take(kKey), Answer::kHeld);
-  EXPECT_TRUE(locks.give_back(kKey));
-  EXPECT_FALSE(locks.give_back(kKey)) << "it is free";
+  EXPECT_TRUE(locks.give_back(kKey, always));
+  EXPECT_FALSE(locks.give_back(kKey, always)) << "it is free";
   EXPECT_EQ(locks.try_take(kKey), Answer::kTaken);
   EXPECT_EQ(locks.try_take(kKey + 8), Answer::kNotHere);
   const auto rested = locks.take_out(kKey);
   ASSERT_TRUE(rested.has_value());
   EXPECT_TRUE(rested->held);
   EXPECT_EQ(rested->released, RestingLocks::kNotTimed);
-  EXPECT_FALSE(locks.give_back(kKey)) << "it does not rest any more";
+  EXPECT_FALSE(locks.give_back(kKey, always)) << "it does not rest any more";
   EXPECT_FALSE(locks.take_out(kKey).has_value());
 }
 
@@ -39,10 +40,13 @@ TEST(RestingLocks, SayWhenTheyWereReleasedIfThatIsToBeNoted) {
   EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed);
   ASSERT_TRUE(locks.put(kKey, true, true));
   const os::Ticks before = os::ticks_now();
-  EXPECT_TRUE(locks.give_back(kKey));
+  EXPECT_TRUE(locks.give_back(kKey, always));
   EXPECT_GE(locks.take_out(kKey)->released, before);
   ASSERT_TRUE(locks.put(kKey, false, true));
   EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed) << "another one's time";
+  ASSERT_TRUE(locks.put(kKey, true, true));
+  EXPECT_TRUE(locks.give_back(kKey, [] { return false; }));
+  EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed);
 }
 
 // More locks than there is room for: those that are held stay, free ones go.
@@ -56,7 +60,7 @@ TEST(RestingLocks, AreOnTheirShelvesWhileTheyAreHeld) {
   ASSERT_FALSE(refused.empty());
   for (const LockKey key : held) ASSERT_EQ(locks.try_take(key), Answer::kHeld);
   for (const LockKey key : refused) ASSERT_EQ(locks.try_take(key), Answer::kNotHere);
-  for (const LockKey key : held) ASSERT_TRUE(locks.give_back(key));
+  for (const LockKey key : held) ASSERT_TRUE(locks.give_back(key, always));
   std::size_t put = 0, gone = 0;
   for (const LockKey key : refused) put += locks.put(key, true, false) ? 1 : 0;
   for (const LockKey key : held) gone += locks.try_take(key) == Answer::kNotHere ? 1 : 0;
@@ -84,7 +88,7 @@ TEST(RestingLocks, AreHeldByOneThreadWhereverTheyAre) {
     }
   };
   const auto give_back = [&] {
-    if (locks.give_back(kKey)) return;
+    if (locks.give_back(kKey, always)) return;
     const std::lock_guard lock(mutex);
     if (const auto rested = locks.take_out(kKey)) {
       here = true;
