@@ -135,6 +135,8 @@ class Node final : public fabric::Handler {
   // The program counts on its teams' size: it has set it, or its threads keep variables. Any
   // thread.
   void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
+  // The user or the program has said what schedule(runtime) is. Any thread.
+  void note_schedule_set() { schedule_is_set_.store(true, std::memory_order_relaxed); }
   // The program has been told how many threads teams have. Any thread.
   void note_size_asked() { size_asked_.store(true, std::memory_order_relaxed); }
 
@@ -268,6 +270,7 @@ class Node final : public fabric::Handler {
   bool is_exact(const RegionRequest& request, const RegionRecord& record) const;
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
+  Reentry way_to_parts(const RegionRequest& request, const RegionRecord& record) const;
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
   void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,
                   RegionPlan& plan);
@@ -321,7 +324,7 @@ class Node final : public fabric::Handler {
   NodeSettings settings_;  // constant once main runs
   std::array<std::uint32_t, kAbis> default_threads_{};
   // Relaxed: a thread's own order suffices.
-  std::atomic<bool> team_is_fixed_{false}, size_asked_{false};
+  std::atomic<bool> team_is_fixed_{false}, size_asked_{false}, schedule_is_set_{false};
   std::array<LocalRuntime*, kAbis> runtimes_{};
   LockService* locks_ = nullptr;
   WorkSharing* work_sharing_ = nullptr;

@@ -157,18 +157,21 @@ class AtRunTime(LaunchTest):
     """schedule(runtime) loops, of both compilers: libomp's are static where nobody has asked for
     anything, libgomp's dynamic."""
 
-    def schedule(self, compiler, *options, **environment):
+    def loop(self, compiler, *options, arguments=(), **environment):
         program = pathlib.Path(self.folder.name) / compiler
         source = pathlib.Path(__file__).with_name("at_run_time.c")
         subprocess.run([compiler, "-O1", "-fopenmp", source, "-o", program], check=True)
         file = pathlib.Path(self.folder.name) / "stats.json"
         result = self.run_amasia("run", "-n2", "-t1", "--share=always", *options,
-                                 f"--stats={file}", str(program), AMASIA_LIBRARY=None,
-                                 **environment)
+                                 f"--stats={file}", str(program), *arguments,
+                                 AMASIA_LIBRARY=None, **environment)
         self.assertEqual((result.code, result.out), (0, "499500\n"), result)
         (region,) = json.loads(file.read_text())["regions"]
         (loop,) = region["loops"]
-        return loop["schedule"]
+        return loop
+
+    def schedule(self, *arguments, **environment):
+        return self.loop(*arguments, **environment)["schedule"]
 
     def test_what_was_asked_for_counts(self):
         for compiler, default in (("clang-19", "static"), ("gcc-12", "dynamic")):
@@ -176,6 +179,14 @@ class AtRunTime(LaunchTest):
                 self.assertEqual(self.schedule(compiler), default)
                 self.assertEqual(self.schedule(compiler, OMP_SCHEDULE="guided"), "guided")
                 self.assertEqual(self.schedule(compiler, OMP_SCHEDULE="hetprobe"), "hetprobe")
+
+    def test_what_nobody_has_set_is_handed_out_once(self):
+        for arguments, asked, form in ((("1",), None, "parts"), (("1",), "static", "blocks"),
+                                       (("1", "itself"), None, "blocks")):
+            with self.subTest(arguments=arguments, asked=asked):
+                loop = self.loop("clang-19", "--share=auto", arguments=arguments,
+                                 OMP_SCHEDULE=asked)
+                self.assertEqual(loop["form"], form)
 
     def test_the_option_comes_first(self):
         for compiler in ("clang-19", "gcc-12"):

@@ -284,6 +284,13 @@ void dispatch_init(RealLoops<T>& real, ident_t* place, Gtid gtid, std::int32_t s
   dispatch.schedule.monotonic |= is_monotonic(schedule);
   if (frame->doacross != nullptr) dispatch.schedule = loops::in_turn(dispatch.schedule);
   const loops::Space space = loops::space_through<T>(lower, upper, step);
+  const bool is_plain = dispatch.schedule.kind == loops::ScheduleKind::kStatic &&
+                        dispatch.schedule.chunk == 0 && !dispatch.schedule.monotonic;
+  if (kind == kRuntime && is_plain && asks_for_parts(*frame, space)) {
+    frame->team->node().work_sharing()->begin_static(*frame, space, {site, place, space.count});
+    frame->loop.iterations = space.count;
+    return;
+  }
   // Handed out are units; dispatch_next makes iterations of them again.
   const std::uint64_t units = space.count == 0 ? 0 : (space.count - 1) / dispatch.unit + 1;
   frame->team->node().work_sharing()->begin(*frame, {space.first, space.step, units},

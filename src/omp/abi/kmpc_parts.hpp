@@ -22,11 +22,21 @@ namespace amasia::omp::kmpc {
 // Whether static loops of the region that the thread is in are handed out so; and whether this one
 // is. One with a few iterations for each thread is not: they are dear, or wait for one another.
 inline bool takes_parts(const ThreadFrame& frame) {
-  return frame.team->reentry() != Reentry::kNever;
+  const Reentry reentry = frame.team->reentry();
+  return reentry == Reentry::kPlain || reentry == Reentry::kReduces;
+}
+inline bool is_worth_parts(const ThreadFrame& frame, const loops::Space& space) {
+  constexpr std::uint64_t kLeastForEach = 16;
+  return space.count / kLeastForEach >= frame.team->size();
 }
 inline bool takes_parts(const ThreadFrame& frame, const loops::Space& space) {
-  constexpr std::uint64_t kLeastForEach = 16;
-  return takes_parts(frame) && space.count / kLeastForEach >= frame.team->size();
+  return takes_parts(frame) && is_worth_parts(frame, space);
+}
+// Of a dispatched loop that libomp takes for a static one, as nobody has said what it is: the
+// region's first.
+inline bool asks_for_parts(const ThreadFrame& frame, const loops::Space& space) {
+  return frame.team->reentry() == Reentry::kAsks && frame.loops_met == 0 &&
+         is_worth_parts(frame, space);
 }
 
 // The thread asks for its bounds: the part that it is to execute; empty: none. May wait for a

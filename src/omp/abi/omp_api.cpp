@@ -27,6 +27,7 @@ constinit LevelQuery real_ancestor{"omp_get_ancestor_thread_num"};
 constinit LevelQuery real_size_at{"omp_get_team_size"};
 constinit Real<void(std::int32_t)> real_set_threads{"omp_set_num_threads"};
 constinit Real<void(std::int32_t)> real_set_dynamic{"omp_set_dynamic"};
+constinit Real<void(std::int32_t, std::int32_t)> real_set_schedule{"omp_set_schedule"};
 
 }  // namespace
 
@@ -131,6 +132,11 @@ void set_threads(std::int32_t threads) {
   real_set_threads(threads);
 }
 
+void set_schedule(std::int32_t kind, std::int32_t chunk) {
+  if (Node* const node = current_node(); node != nullptr) node->note_schedule_set();
+  real_set_schedule(kind, chunk);
+}
+
 // The processors of all nodes, as far as regions would use them.
 std::int32_t processors() {
   const Node* const node = current_node();
@@ -199,6 +205,16 @@ AMASIA_ENTRY void omp_set_num_threads_8_(const std::int64_t* threads) {
 AMASIA_ENTRY void omp_set_dynamic(std::int32_t on) { set_dynamic(on); }
 AMASIA_ENTRY void omp_set_dynamic_(const std::int32_t* on) { set_dynamic(*on); }
 AMASIA_ENTRY void omp_set_dynamic_8_(const std::int64_t* on) { set_dynamic(*on != 0 ? 1 : 0); }
+
+AMASIA_ENTRY void omp_set_schedule(std::int32_t kind, std::int32_t chunk) {
+  set_schedule(kind, chunk);
+}
+AMASIA_ENTRY void omp_set_schedule_(const std::int32_t* kind, const std::int32_t* chunk) {
+  set_schedule(*kind, *chunk);
+}
+AMASIA_ENTRY void omp_set_schedule_8_(const std::int32_t* kind, const std::int64_t* chunk) {
+  set_schedule(*kind, narrowed(*chunk));
+}
 
 // The next runtime may end its idle threads.
 #define AMASIA_PAUSE(NAME, PARAMETERS, ...)                             \

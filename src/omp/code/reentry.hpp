@@ -25,6 +25,7 @@ enum class Reentry : std::uint8_t {
   kPlain,     // the loop's end is all
   kReduces,   // after the loop's end it reduces by __kmpc_reduce_nowait
   kNumbered,  // by another number of the thread and another size of the team (numbered_loop.hpp)
+  kAsks,      // no, but a loop left to the runtime comes back for more without
 };
 
 // `callee_of` is asked about functions in other objects than `function`'s. x86-64, kmpc's ABI. To

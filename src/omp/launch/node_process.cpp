@@ -202,6 +202,7 @@ void NodeProcess::make_node() {
   if (environment_fixes_teams() || thread_locals_.kind != ThreadLocals::Kind::kNone) {
     node_->fix_team_size();
   }
+  if (std::getenv("OMP_SCHEDULE") != nullptr) node_->note_schedule_set();
   node_->set_work_sharing(sharing_.get());
   node_->set_turns(turns_.get());
   node_->set_doacross(doacross_.get());

@@ -23,7 +23,7 @@ bool Mailbox::put_region(std::span<const std::byte> body) {
   if (!read_head(body, head) || head.region == 0) return false;
   if (head.share_count < 2 || head.share_count > base::kMaxNodes) return false;
   if (head.abi >= kAbis) return false;
-  if (head.reentry > static_cast<std::uint8_t>(Reentry::kNumbered)) return false;
+  if (head.reentry > static_cast<std::uint8_t>(Reentry::kAsks)) return false;
   const bool is_numbered = head.reentry == static_cast<std::uint8_t>(Reentry::kNumbered);
   if (is_numbered != (head.numbered_threads > 0)) return false;
   if (head.word_count > kMaxRegionWords || head.extra_size > kMaxRegionExtra) return false;

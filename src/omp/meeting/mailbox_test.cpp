@@ -57,7 +57,7 @@ TEST(Mailbox, RefusesMalformedRegions) {
   EXPECT_TRUE(refused([](RegionHead& head) { head.extra_size = kMaxRegionExtra + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.format_size = kMaxAffinityFormat + 1; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.abi = kAbis; }));
-  EXPECT_TRUE(refused([](RegionHead& head) { head.reentry = 4; }));
+  EXPECT_TRUE(refused([](RegionHead& head) { head.reentry = 5; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.reentry = 3; }));
   EXPECT_TRUE(refused([](RegionHead& head) { head.numbered_threads = 8; }));
   EXPECT_FALSE(mailbox.has_region());

@@ -226,11 +226,20 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   return true;
 }
 
+// How its loop would be handed out in parts. Where nobody has said what schedule(runtime) is,
+// libomp's loops of that kind are static ones, too.
+Reentry Node::way_to_parts(const RegionRequest& request, const RegionRecord& record) const {
+  const bool may_ask = record.code.reentry == Reentry::kNever && request.abi == Abi::kKmpc &&
+                       !schedule_is_set_.load(std::memory_order_relaxed);
+  return may_ask ? Reentry::kAsks : record.code.reentry;
+}
+
 // Whether its static loop is handed out in parts: while nothing is known of it, and how its
 // iterations are divided is left to the runtime. Under records_mutex_.
 bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& record) {
   using Model = loops::SharingModel;
-  return record.code.reentry != Reentry::kNever && record.model->phase() == Model::Phase::kCold &&
+  return way_to_parts(request, record) != Reentry::kNever &&
+         record.model->phase() == Model::Phase::kCold &&
          record.model->rule() == Model::Rule::kPrediction && !settings_.fixed_speeds &&
          work_sharing_ != nullptr && work_sharing_->leaves_static_loops() &&
          request.copied_in.empty() && !runtime(request.abi).cancellation();
@@ -250,7 +259,7 @@ void Node::plan_parts(const RegionRequest& request, const RegionRecord& record,
       return;
     }
   }
-  plan.reentry = record.code.reentry;
+  plan.reentry = way_to_parts(request, record);
 }
 
 // For an execution by `threads`; of no threads, where it cannot be divided so.
@@ -534,7 +543,8 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
                                  samples.divided && !settings_.fixed_speeds && !bound);
     trial_budget_.note(tries, elapsed, record.model->findings().alone);
     common_sharing_.note_speeds({samples.nodes.data(), node_count()}, elapsed);
-    if (by_core && plan.reentry == Reentry::kNever && !divides_by_speed(plan.shares, totals)) {
+    const bool in_parts = plan.reentry != Reentry::kNever && plan.reentry != Reentry::kAsks;
+    if (by_core && !in_parts && !divides_by_speed(plan.shares, totals)) {
       heed_loops(record);
     }
     last_shared_ = &record;

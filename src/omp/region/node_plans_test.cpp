@@ -75,6 +75,20 @@ TEST(Plan, PutsOffTriesOnceTheseHaveCostMuch) {
   EXPECT_EQ(second.threads, 1u) << "one for each core of the origin";
 }
 
+// Loops of schedule(runtime), once: then they are static ones, as they are where somebody has said
+// so.
+TEST(Plan, LetsLoopsAskThatNobodyHasSetAtFirst) {
+  const auto work = [](ThreadFrame&, void* const*) { compute(base::kMillisecond); };
+  Job job({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  job.services().kind_ = ThreadLocals::Kind::kNone;
+  EXPECT_EQ(job.run(work, {}).reentry, Reentry::kAsks);
+  EXPECT_EQ(job.run(work, {}).reentry, Reentry::kNever);
+  Job set({2, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  set.services().kind_ = ThreadLocals::Kind::kNone;
+  set.origin().note_schedule_set();
+  EXPECT_EQ(set.run(work, {}).reentry, Reentry::kNever);
+}
+
 class PlanByNumbers : public testing::Test {
  protected:
   PlanByNumbers() {
