@@ -10,6 +10,7 @@
 
 #include "omp/frame.hpp"
 #include "omp/code/idle_thread.hpp"
+#include "omp/code/reached_code.hpp"
 #include "omp/region/region.hpp"
 #include "omp/code/region_code.hpp"
 
@@ -65,6 +66,8 @@ class LocalRuntime {
   // Whether its threads may enter a region's function again for further iterations. On a native
   // stack; looks at its code.
   virtual RegionCode code_of(const void* function) const = 0;
+  // What they may do in it, of which `code` is known; the same.
+  virtual ReachedCode reached_code_of(const void* function, const RegionCode& code) const = 0;
   // Of a region whose code is kNumbered, before it is executed; on a native stack.
   virtual std::optional<IdleThread> idle_thread_of(const Outlined& outlined) const = 0;
 

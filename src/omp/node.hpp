@@ -270,6 +270,7 @@ class Node final : public fabric::Handler {
   bool is_exact(const RegionRequest& request, const RegionRecord& record) const;
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
+  bool uses_thread_locals(const RegionRecord& record) const;
   Reentry way_to_parts(const RegionRequest& request, const RegionRecord& record) const;
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
   void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,

@@ -63,7 +63,8 @@ class Services {
   }
 
   // Whether a thread of a region may go on as another one, which may be another node's: nothing of
-  // the program, nor of the next runtime, is its own. The same on all nodes.
+  // the next runtime is its own, nor of the program but what kind_of_thread_locals() tells, and is
+  // not kBound. The same on all nodes.
   virtual bool can_move_threads() const { return false; }
   // Whether such a thread may keep addresses of its own there (own_addresses.hpp). Any context.
   virtual bool may_keep_own_addresses() const { return false; }

@@ -24,15 +24,18 @@ class Home(LaunchTest):
     def tearDown(self):
         self.assert_nothing_left()
 
-    def statistics(self, *options, threads, command=(PROGRAM, "1000")):
+    def all_statistics(self, *options, threads, command):
         file = pathlib.Path(self.folder.name) / "stats.json"
         result = self.run_amasia("run", *options, f"--stats={file}", *command,
                                  AMASIA_LIBRARY=None, OMP_NUM_THREADS=str(threads))
         plain = subprocess.run(command, env=self.env(OMP_NUM_THREADS=str(threads)),
                                text=True, capture_output=True, check=True)
         self.assertEqual((result.code, result.out, result.err), (0, plain.stdout, ""))
-        (region,) = json.loads(file.read_text())["regions"]
-        return region, str(file)
+        return json.loads(file.read_text())["regions"], str(file)
+
+    def statistics(self, *options, threads, command=(PROGRAM, "1000")):
+        (region,), file = self.all_statistics(*options, threads=threads, command=command)
+        return region, file
 
     def test_it_goes_on_with_all_its_threads(self):
         for nodes, threads in ((2, 2), (3, 7)):
@@ -104,6 +107,17 @@ class Home(LaunchTest):
                                             command=(program, iterations))
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (name, nodes))
+
+    def test_it_goes_on_where_thread_local_variables_are_left_alone(self):
+        program = str(pathlib.Path(self.folder.name) / "program")
+        source = str(SOURCE.parent / "threadprivate_waits.c")
+        for compiler in ("clang-19", "gcc-12"):
+            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            for nodes in (2, 3):
+                regions, _ = self.all_statistics(f"-n{nodes}", threads=nodes,
+                                                 command=(program, "2000"))
+                come_home = [region["runs_come_home"] for region in regions]
+                self.assertEqual(sorted(come_home), [0, 0, 1], (compiler, nodes))
 
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):

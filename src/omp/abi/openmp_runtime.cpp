@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/abi/openmp_runtime.hpp"
 
+#include "omp/abi/callees.hpp"
 #include "omp/abi/omp_api.hpp"
 #include "omp/real.hpp"
 
@@ -75,6 +76,10 @@ std::uint32_t OpenMpRuntime::active_level() {
 }
 
 void OpenMpRuntime::set_dynamic(bool on) { real_set_dynamic(on ? 1 : 0); }
+
+ReachedCode OpenMpRuntime::reached_code_of(const void* function, const RegionCode& code) const {
+  return omp::reached_code_of(function, code.numbered.extent, callee_of);
+}
 
 std::uint32_t OpenMpRuntime::thread_number() { return static_cast<std::uint32_t>(real_thread()); }
 

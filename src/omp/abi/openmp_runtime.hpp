@@ -20,6 +20,7 @@ class OpenMpRuntime : public LocalRuntime {
   std::uint32_t thread_limit() final;
   std::uint32_t active_level() final;
   void set_dynamic(bool on) final;
+  ReachedCode reached_code_of(const void* function, const RegionCode& code) const final;
 
   // The calling thread's in its node team.
   static std::uint32_t thread_number();

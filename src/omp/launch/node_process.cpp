@@ -199,7 +199,7 @@ void NodeProcess::make_node() {
   locks_ = std::make_unique<LockService>(*fabric_, *this, kLocksFirst, LockService::origin_is_home,
                                          node_->settings().watchdog);
   set_runtimes(*node_);
-  if (environment_fixes_teams() || thread_locals_.kind != ThreadLocals::Kind::kNone) {
+  if (environment_fixes_teams() || thread_locals_.kind == ThreadLocals::Kind::kBound) {
     node_->fix_team_size();
   }
   if (std::getenv("OMP_SCHEDULE") != nullptr) node_->note_schedule_set();

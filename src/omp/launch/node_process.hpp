@@ -100,7 +100,7 @@ class NodeProcess final : public Services,
   ThreadLocals::Kind kind_of_thread_locals() const override;
   std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
   bool can_move_threads() const override {
-    return movable_threads_.may_move && kind_of_thread_locals() == ThreadLocals::Kind::kNone;
+    return movable_threads_.may_move && kind_of_thread_locals() != ThreadLocals::Kind::kBound;
   }
   bool may_keep_own_addresses() const override { return movable_threads_.may_keep_own_addresses; }
   bool is_program_code(const void* instruction) const override {

@@ -158,21 +158,28 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
   }
   if (!decide_shares(request, threads, plan)) {
     region_busy_.store(false, std::memory_order_release);
-    bring_values_home(request, threads, plan);
+    bring_values_home(request, plan.threads != 0 ? plan.threads : threads, plan);
   }
   plan.keeps_values = plan.keeps_values || (plan.global() && owns_values());
   return plan;
 }
 
+// Whether its threads may need thread-local variables of the program's.
+bool Node::uses_thread_locals(const RegionRecord& record) const {
+  return services_.has_thread_locals() && record.reached.uses_thread_locals;
+}
+
 // Whether no team of another size will do, as the program may count on it. It cannot tell its
 // thread's number in a region of clang's that has not asked for it. gcc makes one call of the
-// program's and of its own loops', so there any region with a static loop may, once the program
-// knows how large teams are (LULESH has a minimum for each thread, and takes the least of
-// omp_get_max_threads() of them).
+// program's and of its own loops', so there a region with a static loop may, once the program knows
+// how large teams are (LULESH has a minimum for each thread, and takes the least of
+// omp_get_max_threads() of them), unless its code shows that it does not. Threads find their
+// variables again in teams of the same size.
 bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
-  const bool may_index = request.abi == Abi::kGomp && size_asked_.load(std::memory_order_relaxed);
+  const bool may_index = request.abi == Abi::kGomp && record.reached.asks_for_numbers &&
+                         size_asked_.load(std::memory_order_relaxed);
   return request.threads != 0 || record.knows_team_size || may_index ||
-         team_is_fixed_.load(std::memory_order_relaxed);
+         uses_thread_locals(record) || team_is_fixed_.load(std::memory_order_relaxed);
 }
 
 // Whether threads may find variables of their own again in the next region, which cannot follow
@@ -188,10 +195,10 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   const std::lock_guard lock(records_mutex_);
   RegionRecord& record = *plan.record;
   charge_stall(thread_context.stall_seen);
-  const bool exact = is_exact(request, record);
   if (!record.model.has_value() || record.dealt.threads != threads) {
     make_model(request, threads, record);
   }
+  const bool exact = is_exact(request, record);
   follow_common_sharing(record);
   const bool held = common_trial_.holds(record.together) && record.apart == nullptr;
   const bool put_off = puts_off(*record.model, plan.started);
@@ -217,8 +224,8 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.shares = record.shares;
   plan.counts = record.model->probes();
   const bool predicts = record.model->rule() == loops::SharingModel::Rule::kPrediction;
-  plan.may_come_home = plan.counts && predicts &&
-                       request.extra.empty() && services_.can_move_threads();
+  plan.may_come_home = plan.counts && predicts && request.extra.empty() &&
+                       !uses_thread_locals(record) && services_.can_move_threads();
   plan.may_lose = trial_budget_.left(plan.started - began_);
   const auto works = [](const NodeShare& share) { return share.speed > 0; };
   if (!std::ranges::all_of(record.shares, works)) hand_out_nothing(plan);
@@ -310,6 +317,10 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     if (!record.model.has_value()) {
       gathering_.add(record.gathering);
       record.code = runtime(request.abi).code_of(request.outlined.function);
+      if (services_.has_thread_locals() || request.abi == Abi::kGomp) {
+        const void* const function = request.outlined.function;
+        record.reached = runtime(request.abi).reached_code_of(function, record.code);
+      }
     }
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));

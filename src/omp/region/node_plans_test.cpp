@@ -89,6 +89,21 @@ TEST(Plan, LetsLoopsAskThatNobodyHasSetAtFirst) {
   EXPECT_EQ(set.run(work, {}).reentry, Reentry::kNever);
 }
 
+// A team of threads that find variables again has its size; others go by the origin's cores.
+TEST(Plan, KeepsTeamsWhoseThreadsMayUseTheirVariables) {
+  for (const bool use : {false, true}) {
+    Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+    job.services().kind_ = ThreadLocals::Kind::kMovable;
+    job.runtime().reached_.uses_thread_locals = use;
+    RegionPlan plan;
+    for (int run = 0; run < 50 && plan.reason != SingleReason::kDearer; ++run) {
+      plan = job.run(nothing, {});
+    }
+    ASSERT_EQ(plan.reason, SingleReason::kDearer);
+    EXPECT_EQ(plan.threads, use ? 0U : 1U);
+  }
+}
+
 class PlanByNumbers : public testing::Test {
  protected:
   PlanByNumbers() {

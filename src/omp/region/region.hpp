@@ -15,6 +15,7 @@
 #include "base/base.hpp"
 #include "loops/loops.hpp"
 #include "omp/region/gathering.hpp"
+#include "omp/code/reached_code.hpp"
 #include "omp/code/region_code.hpp"
 #include "omp/work_sharing/loop_book.hpp"
 
@@ -141,6 +142,7 @@ struct RegionRecord {
     std::uint64_t shared_runs = 0;
   } seen;
   RegionCode code;                      // of its function, once it has a model
+  ReachedCode reached;                  // from it; the same, where that matters
   // A region of gcc's is divided by NumberedParts that stay, and not by numbers of threads.
   bool by_numbers = false;
   bool is_profiled = false;             // its model began with what an earlier run had found

@@ -189,6 +189,13 @@ TEST_P(Homecoming, NobodyGoesWhereThreadsMayNot) {
   expect_all_done(notes, false);
 }
 
+TEST_P(Homecoming, NobodyGoesWhoMayNeedItsThreadLocals) {
+  job_.runtime().reached_.uses_thread_locals = true;
+  Notes notes(total());
+  EXPECT_TRUE(job_.run(time_loop, {&notes}).global());
+  expect_all_done(notes, false);
+}
+
 TEST_P(Homecoming, NobodyGoesOnceThreadsMayNoMore) {
   Notes notes(total());
   const auto opens_a_library = [](ThreadFrame& frame, void* const* words) {

@@ -63,6 +63,7 @@ class ThreadRuntime final : public LocalRuntime {
 
   std::string_view source_of(const void*) const override { return {}; }
   RegionCode code_of(const void*) const override { return {reentry_, {}}; }
+  ReachedCode reached_code_of(const void*, const RegionCode&) const override { return reached_; }
   std::optional<IdleThread> idle_thread_of(const Outlined&) const override { return idle_; }
 
   void fork(const void*, std::uint32_t threads, std::int32_t, LocalBody& body) override {
@@ -89,6 +90,7 @@ class ThreadRuntime final : public LocalRuntime {
   Icvs icvs_{};
   bool cancellation_ = false;
   Reentry reentry_ = Reentry::kNever;
+  ReachedCode reached_{.uses_thread_locals = false, .asks_for_numbers = false};
   std::optional<IdleThread> idle_;
 
  private:
