@@ -274,10 +274,13 @@ bool SharingModel::follow_moves(bool moves) {
   return true;
 }
 
+bool SharingModel::did_most_before() const {
+  return did_most_ > 0 && did_most_ <= kInAgreement * alone_by_all_;
+}
+
 double SharingModel::least_alone() const {
   const double least = std::min(findings_.alone, alone_by_all_);
-  const bool agree = did_most_ <= kInAgreement * alone_by_all_;
-  return agree ? std::max(least, std::min(did_most_, alone_by_all_)) : least;
+  return did_most_before() ? std::max(least, std::min(did_most_, alone_by_all_)) : least;
 }
 
 void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves) {
@@ -291,7 +294,11 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // ahead beyond its part has taken pages that their writer wants back in a later one.
   const bool promises = least_elapsed_ < least || without_stall_ < kClearGain * least;
   // Data that only leave the origin may come to stay, and it is not held up by them.
-  const bool leave = static_cast<double>(nodes[0].stall) < kOneWay * latest_.elapsed;
+  // Where it has done most of the first execution they leave it in the second one.
+  const bool begin_to_leave =
+      runs_in_phase_ == 1 && did_most_before() && nodes[0].work < kMostOfIt;
+  const bool leave =
+      begin_to_leave || static_cast<double>(nodes[0].stall) < kOneWay * latest_.elapsed;
   const double most_elapsed = (leave ? kMostComing : comes_ ? kMostMoving : kMostLoss) * least;
   const bool soon = latest_.elapsed - least < kMostToCome * fell_by_;
   const bool comes_on = data_come_ && soon && latest_.elapsed < kMostComing * most;

@@ -206,6 +206,8 @@ class SharingModel {
   void note(const Judgement& now);
   void note_variation(std::span<const RegionPart> nodes, double elapsed);
   void decide_when_cold(const Judgement& now, const RegionPart& origin);
+  // In an execution before, which tells what it takes alone as all parts of later ones do.
+  bool did_most_before() const;
   double least_alone() const;
   bool follow_moves(bool moves);
   void decide_when_warm(std::span<const RegionPart> nodes, bool settles, bool moves);
