@@ -521,10 +521,13 @@ std::uint32_t LockService::do_acquire(LockKey key) {
   return 1;
 }
 
-// Other nodes' threads have no use for locks while a region stays here.
+// Other nodes' threads have no use for locks while a region stays here, or once it has come home.
 void LockService::fetch_around(LockKey key) {
+  const ThreadFrame* const frame = current_frame();
+  const bool is_alone =
+      frame == nullptr || (frame->team != nullptr && frame->team->shares().size() < 2);
   // Relaxed: a guess.
-  if (current_frame() != nullptr) return lone_fetches_.store(0, std::memory_order_relaxed);
+  if (!is_alone) return lone_fetches_.store(0, std::memory_order_relaxed);
   if (lone_fetches_.fetch_add(1, std::memory_order_relaxed) < kFetchesThatTell) return;
   const LockKey first = key - key % kAround;
   for (LockKey other = first; other < first + kAround; other += kLeastLock) {
@@ -539,6 +542,7 @@ void LockService::fetch_around(LockKey key) {
       if (!is_away) continue;
       step(found->second, other, {LockEventKind::kRecall, fabric_.self()}, nullptr, pending);
     }
+    asked_around_.fetch_add(1, std::memory_order_relaxed);
     carry_out(pending);
   }
 }
@@ -658,6 +662,7 @@ LockStatistics LockService::statistics() const {
     sum.entries += shards_[i].entries.size();
   }
   sum.fetch = fetch_.load(std::memory_order_relaxed);
+  sum.asked_around = asked_around_.load(std::memory_order_relaxed);
   return sum;
 }
 

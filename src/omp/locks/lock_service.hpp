@@ -10,6 +10,7 @@
 // Waiter::state      | who grants or wakes              | atomic; partner: the waiting thread
 // Lingering (all)    | threads of the node, handler     | Lingering::mutex, inside a Shard's
 // fetch_, paused_at_ | threads of the node              | atomic, estimates; so is lone_fetches_
+// asked_around_      | threads of the node              | atomic, a count
 // L1 A shard's mutex is held on a native stack only, never across a send or a wait, and nothing
 //    managed is touched under it: the handler may take it.
 // L2 A waiter lives on its thread's native stack and is in one queue until it was granted.
@@ -46,6 +47,7 @@ inline LockKey lock_key(const void* address) { return reinterpret_cast<LockKey>(
 
 struct LockStatistics {
   std::uint64_t tokens_fetched = 0;  // tokens that came from another node since start
+  std::uint64_t asked_around = 0;    // tokens that were asked for beside one that a thread wanted
   std::uint64_t entries = 0;         // locks with state here now
   Nanos fetch = 0;                   // what a token takes to come, about; 0: none has
 };
@@ -179,6 +181,7 @@ class LockService final : public fabric::Handler {
   std::atomic<Nanos> paused_at_{0};
   std::atomic<Nanos> fetch_{0};  // what a token takes to come, about; 0: none has
   std::atomic<std::uint32_t> lone_fetches_{0};  // in a row, by threads in no team of several nodes
+  std::atomic<std::uint64_t> asked_around_{0};
 };
 
 }  // namespace amasia::omp

@@ -182,6 +182,29 @@ TEST_P(Homecoming, AThreadThatKeepsTheAddressOfItsErrnoStays) {
   }
 }
 
+// Their tokens are on the node that the thread has left.
+void use_many_locks() {
+  LockService& locks = *current_frame()->team->node().locks();
+  constexpr LockKey kFirst = 0x10000, kEach = 4, kLocks = 2000;
+  for (LockKey number = 0; number < kLocks; ++number) {
+    locks.acquire(kFirst + number * kEach);
+    locks.release(kFirst + number * kEach);
+  }
+}
+
+TEST_P(Homecoming, LocksOfThoseWhoHaveComeAreFetchedTogether) {
+  Notes notes(total());
+  const auto work = [](ThreadFrame& first, void* const* words) {
+    const bool is_last = first.global_id + 1 == first.team->size();
+    if (is_last) use_many_locks();
+    time_loop(first, words);
+    if (is_last) use_many_locks();
+  };
+  EXPECT_TRUE(job_.run(work, {&notes}).global());
+  expect_all_done(notes, true);
+  EXPECT_GT(job_.origin().locks()->statistics().asked_around, 1000U);
+}
+
 TEST_P(Homecoming, NobodyGoesWhereThreadsMayNot) {
   job_.move_threads(false);
   Notes notes(total());
