@@ -132,8 +132,8 @@ class Node final : public fabric::Handler {
   }
   std::uint32_t own_capacity() const { return settings_.capacity[self().value]; }
   std::uint32_t cores() const { return default_threads(Abi::kKmpc); }
-  // The program counts on its teams' size: it has set it, or its threads keep variables. Any
-  // thread.
+  // The program counts on its teams' size: it has set it, or its threads keep variables that cannot
+  // follow them. Any thread.
   void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
   // The user or the program has said what schedule(runtime) is. Any thread.
   void note_schedule_set() { schedule_is_set_.store(true, std::memory_order_relaxed); }

@@ -24,6 +24,12 @@ class Home(LaunchTest):
     def tearDown(self):
         self.assert_nothing_left()
 
+    def build(self, name, compiler):
+        program = str(pathlib.Path(self.folder.name) / f"{name}-{compiler}")
+        source = str(SOURCE.parent / f"{name}.c")
+        subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+        return program
+
     def all_statistics(self, *options, threads, command):
         file = pathlib.Path(self.folder.name) / "stats.json"
         result = self.run_amasia("run", *options, f"--stats={file}", *command,
@@ -64,10 +70,8 @@ class Home(LaunchTest):
             self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1), construct)
 
     def test_it_goes_on_in_the_middle_of_a_part(self):
-        source = str(SOURCE.parent / "scatter_in_parts.c")
         for compiler, constructs in (("clang-19", ("plain", "sum")), ("gcc-12", ("plain",))):
-            program = str(pathlib.Path(self.folder.name) / f"scatter-{compiler}")
-            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            program = self.build("scatter_in_parts", compiler)
             for construct in constructs:
                 region, _ = self.statistics("-n2", SLOW, threads=2,
                                             command=(program, construct, ADDITIONS))
@@ -76,10 +80,8 @@ class Home(LaunchTest):
                                  (compiler, construct))
 
     def test_it_goes_on_between_calls_that_node_0_makes_for_it(self):
-        program = str(pathlib.Path(self.folder.name) / "lines")
-        source = str(SOURCE.parent / "lines_to_files.c")
         for compiler in ("clang-19", "gcc-12"):
-            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            program = self.build("lines_to_files", compiler)
             for threads in (2, 4):
                 region, _ = self.statistics("-n2", SLOW, threads=threads,
                                             command=(program, "40000"))
@@ -87,21 +89,17 @@ class Home(LaunchTest):
                                  (compiler, threads))
 
     def test_it_goes_on_where_threads_spin_on_what_others_write(self):
-        program = str(pathlib.Path(self.folder.name) / "wavefront")
-        source = str(SOURCE.parent / "wavefront_flags.c")
         for compiler in ("clang-19", "gcc-12"):
-            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            program = self.build("wavefront_flags", compiler)
             for nodes in (2, 3):
                 region, _ = self.statistics(f"-n{nodes}", threads=nodes, command=(program, "200"))
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (compiler, nodes))
 
     def test_it_goes_on_where_threads_wait_for_each_other_in_calls(self):
-        program = str(pathlib.Path(self.folder.name) / "program")
         for name, iterations in (("doacross_sweep", "400"), ("ordered_chain", "200000"),
                                  ("lock_histogram", "1000000")):
-            source = str(SOURCE.parent / f"{name}.c")
-            subprocess.run(["clang-19", "-O2", "-fopenmp", source, "-o", program], check=True)
+            program = self.build(name, "clang-19")
             for nodes in (2, 3):
                 region, _ = self.statistics(f"-n{nodes}", threads=nodes,
                                             command=(program, iterations))
@@ -109,10 +107,8 @@ class Home(LaunchTest):
                                  (name, nodes))
 
     def test_it_goes_on_where_thread_local_variables_are_left_alone(self):
-        program = str(pathlib.Path(self.folder.name) / "program")
-        source = str(SOURCE.parent / "threadprivate_waits.c")
         for compiler in ("clang-19", "gcc-12"):
-            subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+            program = self.build("threadprivate_waits", compiler)
             for nodes in (2, 3):
                 regions, _ = self.all_statistics(f"-n{nodes}", threads=nodes,
                                                  command=(program, "2000"))
