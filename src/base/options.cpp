@@ -140,7 +140,8 @@ constexpr std::array kRows = {
         "0: off.",
         AMASIA_NUMBER(watchdog_s)},
     Row{"--spin", 0, "AMASIA_SPIN", Kind::kNumber, 0, 10000, "microseconds", nullptr,
-        "How long a node's service thread polls for messages before it sleeps.",
+        "How long a node's service thread polls for messages before it sleeps; not at all where "
+        "nodes on one host share cores.",
         AMASIA_NUMBER(spin_us)},
     Row{"--read-ahead", 0, "AMASIA_READ_AHEAD", Kind::kNumber, 0, 4096, "pages", nullptr,
         "The most pages of 4 KiB fetched ahead of a sequential reader; 0: none.",

@@ -580,7 +580,9 @@ void Coherence::wake(PageRun run) {
     for (std::size_t i = 0; i < count; ++i) {
       last_install_ = now_;
       if (done[i].was_lost) losses_.add_wait(now_ - done[i].since);
-      if (done[i].had_at != 0) measure_wait(done[i]);
+      const Nanos cpu = std::max<Nanos>(os::thread_cpu_time(done[i].thread_id), 0);
+      const Nanos idle_before = waiting_.idle_before(done[i], now_, cpu);
+      if (done[i].had_at != 0) measure_wait(done[i], settings_.shares_cores ? idle_before : 0);
       PageUse* use = uses_.find(done[i].page);
       if (use != nullptr && use->held) continue;  // a stale fault, or the answer to a probe
       if (use == nullptr || use->installed_at != job_time(now_)) {
@@ -595,7 +597,7 @@ void Coherence::wake(PageRun run) {
       const auto at = static_cast<std::size_t>(free - use->thread_ids.begin());
       const ThreadSlot& slot = waiting_.slot(done[i].slot);
       use->thread_ids[at] = done[i].thread_id;
-      use->cpu_at_install[at] = std::max<Nanos>(os::thread_cpu_time(done[i].thread_id), 0);
+      use->cpu_at_install[at] = cpu;
       use->slots[at] = &slot;
       use->pauses_at_install[at] = slot.pauses.load(std::memory_order_relaxed);
     }

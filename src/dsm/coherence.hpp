@@ -49,6 +49,7 @@ class Coherence {
     std::uint32_t read_ahead_pages = 256;
     Nanos watchdog_period = 5 * base::kSecond;
     PageCount memory_pages = 0;  // 0: no limit
+    bool shares_cores = false;   // with other nodes
     Engine::Observer* observer = nullptr;
   };
 
@@ -147,7 +148,7 @@ class Coherence {
   // Holding and turns (coherence_hold.cpp).
   bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);
   void consider_pending(PageRun run);
-  void measure_wait(const WaitingThread& thread);
+  void measure_wait(const WaitingThread& thread, Nanos idle_before);
   void collect_around(PageIndex page);
   void tell_wish(std::optional<Nanos> wish);
   void wish_for_turns(NodeId from, Nanos length);

@@ -69,11 +69,15 @@ void Coherence::on_pause(Nanos now) {
 }
 
 // A thread waited for a page that it had lost while it used it.
-void Coherence::measure_wait(const WaitingThread& thread) {
+void Coherence::measure_wait(const WaitingThread& thread, Nanos idle_before) {
   const Nanos now = job_time(now_);
   const protocol::Turn turn = turns_.at(now);
   if (turn.owner != space_.self()) return;
-  tell_wish(turn_meter_.on_wait(thread.had_at, job_time(thread.since), now, turn));
+  tell_wish(turn_meter_.on_wait({.had_at = thread.had_at,
+                                 .begin = job_time(thread.since),
+                                 .end = now,
+                                 .idle_before = idle_before},
+                                turn));
 }
 
 // A thread waits to write this page, and no walk was seen to come by.

@@ -38,6 +38,7 @@ Result<std::unique_ptr<Engine::Service>> Engine::Service::make(AddressSpace& spa
                                    {.read_ahead_pages = settings.read_ahead_pages,
                                     .watchdog_period = settings.watchdog_period,
                                     .memory_pages = settings.memory / base::kPageSize,
+                                    .shares_cores = settings.shares_cores,
                                     .observer = settings.observer});
   if (!coherence.ok()) return coherence.error();
   {
@@ -131,7 +132,7 @@ void Engine::Service::note_state() {
 }
 
 bool Engine::Service::may_spin(Nanos idle) const {
-  if (idle >= settings_.spin_limit) return false;
+  if (idle >= settings_.spin_limit || settings_.shares_cores) return false;
   if (settings_.spare_core) return true;
   const auto waiting = waiting_threads_.load(std::memory_order_relaxed);
   const auto computing =

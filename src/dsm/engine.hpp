@@ -75,6 +75,10 @@ class Engine {
     // Whether the service thread has a core that no thread of the program needs. If not, it spins
     // only while all registered threads of this node wait for pages.
     bool spare_core = false;
+    // Whether threads of other nodes run on its cores, too. The service thread, which goes before
+    // all others, does not spin then, and what threads do not run between their pages counts as
+    // collecting them (protocol/turns.hpp).
+    bool shares_cores = false;
     std::uint32_t read_ahead_pages = 256;       // largest window of a stream; 0: no read-ahead
     Nanos watchdog_period = 5 * base::kSecond;  // a fault older than this is reported; 0: never
     // How much managed memory the node may use: copies of other nodes' pages are evicted to stay

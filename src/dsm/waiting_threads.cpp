@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dsm/waiting_threads.hpp"
 
+#include <algorithm>
+#include <utility>
+
 namespace amasia::dsm {
 namespace {
 
@@ -76,6 +79,16 @@ std::size_t WaitingThreads::finish(PageRun run, Nanos now, std::span<WaitingThre
     remove(i);
   }
   return found;
+}
+
+Nanos WaitingThreads::idle_before(const WaitingThread& thread, Nanos now, Nanos cpu) {
+  const Served served{.thread_id = thread.thread_id,
+                      .pauses = slots_[thread.slot].pauses.load(kRelaxed),
+                      .at = now,
+                      .cpu = cpu};
+  const Served before = std::exchange(served_[thread.slot], served);
+  if (before.thread_id != served.thread_id || before.pauses != served.pauses) return 0;
+  return std::max<Nanos>(0, thread.since - before.at - (cpu - before.cpu));
 }
 
 bool WaitingThreads::any(PageRun run) const {

@@ -48,6 +48,11 @@ class WaitingThreads {
   // Of all threads since start.
   Nanos stall_ns() const { return stall_ns_; }
 
+  // To be called for each thread that finish() gave, with the CPU time that it has used in all.
+  // How long it did not run between the page that it was given before and this fault: after it was
+  // woken, say, on a core that others needed. 0 if it has come to a wait for other nodes since.
+  Nanos idle_before(const WaitingThread& thread, Nanos now, Nanos cpu);
+
   std::size_t count() const { return count_; }
   WaitingThread& operator[](std::size_t i) { return waiting_[i]; }
 
@@ -60,6 +65,13 @@ class WaitingThreads {
   std::uint32_t slots_end_ = 1;  // no slot from here on was ever used
   std::array<WaitingThread, kMaxWaiting> waiting_{};
   std::array<ThreadSlot, kMaxSlots> slots_{};
+
+  struct Served {
+    std::int32_t thread_id = 0;
+    std::uint32_t pauses = 0;
+    Nanos at = 0, cpu = 0;
+  };
+  std::array<Served, kMaxSlots> served_{};
 };
 
 }  // namespace amasia::dsm

@@ -175,7 +175,8 @@ class ClusterSimulation {
     int node = 0, waits_for = -1;
     bool done = false;
     Nanos cpu = 0, last_fault = -1;
-    Nanos had_at = 0;  // when the page it waits for was here before
+    Nanos had_at = 0;    // when the page it waits for was here before
+    Nanos woken_in = 0;  // the last time: meanwhile it did not run
     std::vector<std::uint64_t> buckets;
   };
   struct Event {
@@ -483,8 +484,8 @@ class ClusterSimulation {
       thread.waits_for = -1;
       --nodes_[n].waiting;
       if (settings_.stretch && thread.had_at > 0) measure_wait(n, thread);
-      schedule(now_ + between(settings_.wake_min, settings_.wake_max),
-               {Event::kThread, static_cast<int>(i)});
+      thread.woken_in = between(settings_.wake_min, settings_.wake_max);
+      schedule(now_ + thread.woken_in, {Event::kThread, static_cast<int>(i)});
     }
   }
 
@@ -493,7 +494,7 @@ class ClusterSimulation {
     const Turn turn = turns_.at(now_);
     if (turn.owner != id(n)) return;
     const std::optional<Nanos> wish =
-        meters_[n].on_wait(thread.had_at, thread.last_fault, now_, turn);
+        meters_[n].on_wait({thread.had_at, thread.last_fault, now_, thread.woken_in}, turn);
     if (!wish) return;
     const std::optional<Stretch> stretch = arbiter_.on_wish(id(n), *wish, now_);
     if (!stretch) return;

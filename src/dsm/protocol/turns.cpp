@@ -11,6 +11,9 @@ constexpr Nanos kTurnsOfCollecting = 4;
 // What a thread waits beyond what its engine sees: until that learns of the fault, on a core that
 // threads may compute on, and until the thread runs again.
 constexpr Nanos kUnseen = 20 * base::kMicrosecond;
+// Where nodes share cores that takes a multiple, which shows in how little the thread runs from one
+// page to the next. Who did not run for longer may have slept for another reason.
+constexpr Nanos kLongestIdle = base::kMillisecond;
 // What a page takes that comes with others, on both nodes: so much of 750 000 that went to and fro.
 constexpr Nanos kCollected = 8 * base::kMicrosecond;
 // Until all nodes have heard of it, a stretch does not begin.
@@ -79,11 +82,12 @@ std::optional<Nanos> TurnMeter::enter(const Turn& turn) {
   return wish;
 }
 
-std::optional<Nanos> TurnMeter::on_wait(Nanos had_at, Nanos since, Nanos now, const Turn& turn) {
-  if (had_at >= turn.begin) return std::nullopt;
+std::optional<Nanos> TurnMeter::on_wait(const Wait& wait, const Turn& turn) {
+  if (wait.had_at >= turn.begin) return std::nullopt;
   const std::optional<Nanos> wish = enter(turn);
-  const Nanos end = std::min(now + kUnseen, turn.end);
-  waited_ += std::max<Nanos>(0, end - std::max(since, counted_to_));
+  const Nanos begin = wait.begin - std::min(wait.idle_before, kLongestIdle);
+  const Nanos end = std::min(wait.end + kUnseen, turn.end);
+  waited_ += std::max<Nanos>(0, end - std::max(begin, counted_to_));
   counted_to_ = std::max(counted_to_, end);
   return wish;
 }

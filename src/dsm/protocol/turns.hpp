@@ -56,11 +56,17 @@ class TurnSchedule {
 // Of one node: how long of its turn it waited for pages that it had had and lost.
 class TurnMeter {
  public:
-  // A thread has waited from `since` to `now` for a page that it had been given at `had_at`;
-  // `turn` is the one at `now`, and this node's. Called in the order of `now`. Pages that were
-  // given in the same turn do not count: that they went away was not for the turn's length. Returns
-  // the length that this node wishes turns to have, if that is known now: once a turn.
-  std::optional<Nanos> on_wait(Nanos had_at, Nanos since, Nanos now, const Turn& turn);
+  // A thread has waited for a page; `turn` is the one at wait.end, and this node's. Called in the
+  // order of wait.end. Pages that were given in the same turn do not count: that they went away was
+  // not for the turn's length. Returns the length that this node wishes turns to have, if that is
+  // known now: once a turn.
+  struct Wait {
+    Nanos had_at = 0;  // when it had been given the page before
+    Nanos begin = 0, end = 0;
+    // It did not run for so long between the page that it waited for before and this one.
+    Nanos idle_before = 0;
+  };
+  std::optional<Nanos> on_wait(const Wait& wait, const Turn& turn);
   // So many pages were asked for in this node's turn, for which no thread waits. What they take, of
   // both nodes' cores and of the way between, is collecting all the same.
   std::optional<Nanos> on_collected(PageCount pages, const Turn& turn);

@@ -228,6 +228,7 @@ Status NodeProcess::run_engine() {
   dsm::Engine::Settings settings;
   settings.observer = this;
   settings.spin_limit = options().spin_us * base::kMicrosecond;
+  settings.shares_cores = board_ != nullptr && board_->cores_are_shared();
   settings.read_ahead_pages = static_cast<std::uint32_t>(options().read_ahead_pages);
   settings.watchdog_period = options().watchdog_s * base::kSecond;
   settings.memory = static_cast<Bytes>(options().memory);
