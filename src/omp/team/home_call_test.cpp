@@ -134,7 +134,7 @@ class HomeCallTest : public testing::TestWithParam<Shape> {
   void expect_in_order(Work slow, Work brief, std::uint64_t (*to_come)(std::uint64_t length)) {
     const std::pair<Work, Chain> regions[] = {
         {slow, {.length = 400, .steps = 50'000, .times = 20}},
-        {brief, {.length = 40'000, .steps = 20, .times = 1}}};
+        {brief, {.length = 200'000, .steps = 20, .times = 1}}};
     for (const auto& [work, kind] : regions) {
       Chain chain = kind, next{.length = 50, .steps = 10, .times = 1};
       Notes notes(total());
