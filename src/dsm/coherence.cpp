@@ -581,7 +581,7 @@ void Coherence::wake(PageRun run) {
       last_install_ = now_;
       if (done[i].was_lost) losses_.add_wait(now_ - done[i].since);
       const Nanos cpu = std::max<Nanos>(os::thread_cpu_time(done[i].thread_id), 0);
-      const Nanos idle_before = waiting_.idle_before(done[i], now_, cpu);
+      const Nanos idle_before = waiting_.note_served(done[i], now_, cpu);
       if (done[i].had_at != 0) measure_wait(done[i], settings_.shares_cores ? idle_before : 0);
       PageUse* use = uses_.find(done[i].page);
       if (use != nullptr && use->held) continue;  // a stale fault, or the answer to a probe

@@ -81,7 +81,7 @@ std::size_t WaitingThreads::finish(PageRun run, Nanos now, std::span<WaitingThre
   return found;
 }
 
-Nanos WaitingThreads::idle_before(const WaitingThread& thread, Nanos now, Nanos cpu) {
+Nanos WaitingThreads::note_served(const WaitingThread& thread, Nanos now, Nanos cpu) {
   const Served served{.thread_id = thread.thread_id,
                       .pauses = slots_[thread.slot].pauses.load(kRelaxed),
                       .at = now,

@@ -48,10 +48,10 @@ class WaitingThreads {
   // Of all threads since start.
   Nanos stall_ns() const { return stall_ns_; }
 
-  // To be called for each thread that finish() gave, with the CPU time that it has used in all.
-  // How long it did not run between the page that it was given before and this fault: after it was
-  // woken, say, on a core that others needed. 0 if it has come to a wait for other nodes since.
-  Nanos idle_before(const WaitingThread& thread, Nanos now, Nanos cpu);
+  // For each thread that finish() gave, with the CPU time that it has used in all. Returns how long
+  // it did not run between the page that it was given before and this fault: after it was woken,
+  // say, on a core that others needed. 0 if it has come to a wait for other nodes since.
+  Nanos note_served(const WaitingThread& thread, Nanos now, Nanos cpu);
 
   std::size_t count() const { return count_; }
   WaitingThread& operator[](std::size_t i) { return waiting_[i]; }

@@ -19,7 +19,7 @@ class WaitingThreadsTest : public testing::Test {
                                .slot = waiting_->slot_of(thread_id)}));
     std::array<WaitingThread, 2> done;
     EXPECT_EQ(waiting_->finish({page, 1}, now, done), 1U);
-    return waiting_->idle_before(done[0], now, cpu);
+    return waiting_->note_served(done[0], now, cpu);
   }
 
   std::unique_ptr<WaitingThreads> waiting_ = std::make_unique<WaitingThreads>();

@@ -61,9 +61,9 @@ class TurnMeter {
   // not for the turn's length. Returns the length that this node wishes turns to have, if that is
   // known now: once a turn.
   struct Wait {
-    Nanos had_at = 0;  // when it had been given the page before
+    Nanos had_at = 0;  // when it had been given this page the last time
     Nanos begin = 0, end = 0;
-    // It did not run for so long between the page that it waited for before and this one.
+    // So long it did not run between the page that it had waited for before, whichever, and this.
     Nanos idle_before = 0;
   };
   std::optional<Nanos> on_wait(const Wait& wait, const Turn& turn);
