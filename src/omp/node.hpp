@@ -161,7 +161,7 @@ class Node final : public fabric::Handler {
   // Who is to look at the threads of a fork that stays; nullptr: each may have a core.
   SpinWatch* watch_of(const RegionRequest& request, const RegionPlan& plan);
   // What the program's threads keep in thread-local variables. Threads of a region that
-  // keeps_values enter it, be it shared or not.
+  // keeps_values() enter it, be it shared or not.
   ThreadValues& thread_values() { return thread_values_; }
   // Outside of regions, on the origin: the next runtime's idle threads may be about to end.
   void pack_thread_values();
@@ -260,6 +260,10 @@ class Node final : public fabric::Handler {
   // Once threads of these nodes are on their way home. What a node has left of a loop that is
   // handed out is theirs here (WorkSharing::adopt).
   std::vector<Traveller> await_travellers(const Team& team, std::span<const NodeShare> from);
+  // Of each of them, where they follow, its thread-local variables, by the origin's leader; and of
+  // one that is on its way, by itself. Native stack.
+  void take_values_home(std::span<const Traveller> travellers);
+  void send_values_home(std::uint32_t thread);
   // To the origin. `tail` is what follows the head.
   void give_reduction(const ReductionHead& head, std::span<const std::byte> tail);
   void await_consumed(std::uint32_t region, std::uint32_t number);
@@ -271,6 +275,7 @@ class Node final : public fabric::Handler {
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
   bool uses_thread_locals(const RegionRecord& record) const;
+  bool values_can_follow();
   Reentry way_to_parts(const RegionRequest& request, const RegionRecord& record) const;
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
   void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,
@@ -290,6 +295,8 @@ class Node final : public fabric::Handler {
   void send_values(NodeId to, std::uint32_t thread, const ThreadValues::Packed& values);
   void answer_ask();
   void take_values(const NodeShare& own, std::uint32_t count);
+  template <typename IsExpected>
+  void keep_values(std::uint32_t count, IsExpected is_expected);
   bool owns_values();
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals, Nanos joining);
   void heed_loops(RegionRecord& record);

@@ -56,6 +56,9 @@ class Services {
   // blocks stay. Any thread, some 100 ns.
   virtual ThreadLocals::Kind kind_of_thread_locals() const { return ThreadLocals::Kind::kBound; }
   virtual std::span<const ThreadBlock> thread_blocks() const { return {}; }
+  // Whether an address of one of them may be in memory or a register, so that they cannot follow a
+  // thread that comes home (homecoming.hpp). Any thread; the first time some ms.
+  virtual bool may_take_thread_local_addresses() { return true; }
   // Whether this code is loaded on every node: false for libraries that the program opened late.
   virtual bool code_is_everywhere(const void* code) const {
     (void)code;

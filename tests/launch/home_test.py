@@ -24,10 +24,10 @@ class Home(LaunchTest):
     def tearDown(self):
         self.assert_nothing_left()
 
-    def build(self, name, compiler):
-        program = str(pathlib.Path(self.folder.name) / f"{name}-{compiler}")
+    def build(self, name, compiler, *flags):
+        program = str(pathlib.Path(self.folder.name) / f"{name}-{compiler}{''.join(flags)}")
         source = str(SOURCE.parent / f"{name}.c")
-        subprocess.run([compiler, "-O2", "-fopenmp", source, "-o", program], check=True)
+        subprocess.run([compiler, "-O2", "-fopenmp", *flags, source, "-o", program], check=True)
         return program
 
     def all_statistics(self, *options, threads, command):
@@ -114,6 +114,21 @@ class Home(LaunchTest):
                                                  command=(program, "2000"))
                 come_home = [region["runs_come_home"] for region in regions]
                 self.assertEqual(sorted(come_home), [0, 0, 1], (compiler, nodes))
+
+    def test_it_goes_on_with_thread_local_variables(self):
+        for compiler in ("clang-19", "gcc-12"):
+            program = self.build("threadprivate_follows", compiler)
+            for nodes in (2, 3):
+                regions, _ = self.all_statistics(f"-n{nodes}", threads=nodes,
+                                                 command=(program, "6000"))
+                come_home = [region["runs_come_home"] for region in regions]
+                self.assertEqual(sorted(come_home), [0, 1], (compiler, nodes))
+
+    def test_it_stays_where_an_address_of_a_thread_local_variable_may_be_anywhere(self):
+        for compiler in ("clang-19", "gcc-12"):
+            program = self.build("threadprivate_follows", compiler, "-DTAKES_ADDRESS")
+            regions, _ = self.all_statistics("-n2", threads=2, command=(program, "1000"))
+            self.assertEqual([region["runs_come_home"] for region in regions], [0, 0], compiler)
 
     def test_it_stays_where_that_is_asked_for(self):
         for options in (("--share=always",), ("--share=threshold",)):

@@ -140,7 +140,7 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
     const PlaceScope scope;
     PassedDown passed = pass_down(function, data);
     passed.shows_affinity = request.shows_affinity;
-    passed.keeps_values = plan.keeps_values ? &node : nullptr;
+    passed.keeps_values = plan.keeps_values() ? &node : nullptr;
     passed.watch = node.watch_of(request, plan);
     on_native_stack([&] {
       const WatchedTeam watched(passed.watch);
@@ -206,7 +206,7 @@ void start_old(Outline function, void* data, unsigned threads, ForkHere fork_her
   OldRegion& region = *old_regions.back();
   region.plan = node.plan_region(request);
   region.passed.shows_affinity = is_to_be_shown(request, region.plan);
-  region.passed.keeps_values = region.plan.keeps_values ? &node : nullptr;
+  region.passed.keeps_values = region.plan.keeps_values() ? &node : nullptr;
   fork_here(&region.passed, region.plan.threads);
   enter_serialized();
   if (region.passed.shows_affinity) show_affinity();

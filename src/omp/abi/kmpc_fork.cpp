@@ -145,7 +145,7 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   }
   push_clauses(place, plan.threads, request.proc_bind);
   pass_down(real, place, function, words, plan.threads, request.shows_affinity,
-            plan.keeps_values ? node : nullptr, node->watch_of(request, plan));
+            plan.keeps_values() ? node : nullptr, node->watch_of(request, plan));
   node->finish_single(plan);
 }
 

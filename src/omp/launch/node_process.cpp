@@ -466,6 +466,12 @@ ThreadLocals::Kind NodeProcess::kind_of_thread_locals() const {
                                                     : thread_locals_.kind;
 }
 
+bool NodeProcess::may_take_thread_local_addresses() {
+  std::call_once(looked_for_addresses_,
+                 [this] { takes_addresses_ = may_take_addresses(process_.objects); });
+  return takes_addresses_;
+}
+
 bool NodeProcess::code_is_everywhere(const void* code) const {
   return process_.objects.is_from_start(code) && process_.objects.late_library() == nullptr;
 }

@@ -99,6 +99,7 @@ class NodeProcess final : public Services,
   bool has_thread_locals() const override;
   ThreadLocals::Kind kind_of_thread_locals() const override;
   std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
+  bool may_take_thread_local_addresses() override;
   bool can_move_threads() const override {
     return movable_threads_.may_move && kind_of_thread_locals() != ThreadLocals::Kind::kBound;
   }
@@ -166,6 +167,8 @@ class NodeProcess final : public Services,
   Process& process_;
   const bool origin_;
   const ThreadLocals thread_locals_;
+  std::once_flag looked_for_addresses_;
+  bool takes_addresses_ = true;  // after that
   const MovableThreads movable_threads_;
   const std::vector<int> cores_ = os::allowed_cores();  // before the next runtime binds a thread
   StackPool team_stacks_;

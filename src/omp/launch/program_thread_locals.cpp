@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 
+#include "omp/code/thread_pointer.hpp"
 #include "omp/launch/dynamic_section.hpp"
 
 namespace amasia::omp {
@@ -27,6 +28,11 @@ bool is_of_mpi(const LoadedObject& object) {
   return std::ranges::any_of(kLibraries, [&object](const char* name) {
     return std::strstr(object.path, name) != nullptr;
   });
+}
+
+// Whose thread-local variables count, and follow the program's threads.
+bool is_programs(const LoadedObject& object) {
+  return object.role == ObjectRole::kProgram && !is_of_a_language(object) && !is_of_mpi(object);
 }
 
 Bytes thread_local_size(const LoadedObject& object) {
@@ -82,8 +88,7 @@ ThreadLocals thread_locals_of(const ObjectTable& objects) {
   Bytes size = 0;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const LoadedObject& object = objects[i];
-    if (object.role != ObjectRole::kProgram) continue;
-    if (is_of_a_language(object) || is_of_mpi(object)) continue;
+    if (!is_programs(object)) continue;
     const std::vector<std::string_view> imports = imported_names(object);
     if (runtime_keeps_some(imports)) return bound;
     if (thread_local_size(object) == 0) continue;
@@ -94,6 +99,21 @@ ThreadLocals thread_locals_of(const ObjectTable& objects) {
     found.blocks.push_back(*block);
   }
   return size <= kMaxThreadValues ? found : bound;
+}
+
+bool may_take_addresses(const ObjectTable& objects) {
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const LoadedObject& object = objects[i];
+    if (!is_programs(object)) continue;
+    for (std::uint16_t k = 0; k < object.header_count; ++k) {
+      const ElfW(Phdr)& header = object.headers[k];
+      if (header.p_type != PT_LOAD || (header.p_flags & PF_X) == 0) continue;
+      const auto* const begin =
+          reinterpret_cast<const Byte*>(object.load_address + header.p_vaddr);
+      if (may_read_thread_pointer({begin, header.p_filesz})) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace amasia::omp

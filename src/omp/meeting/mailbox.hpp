@@ -8,8 +8,8 @@
 //  M1 signal: a sender can be at most one meeting ahead, so two slots a round suffice;
 //  M2 reduction: its sender waits until the origin has consumed it;
 //  M3 region: the origin sends the next one after this node has joined.
-//  M4 values: between regions only; the origin takes what it has asked for before it asks again,
-//     and a node what has come for a region before that begins.
+//  M4 values: between regions the origin takes what it has asked for before it asks again, and a
+//     node what has come for a region before that begins; in one they come with travellers (M6).
 //  M5 work: once for each question, which the origin asks after all have answered the last one.
 //  M6 travellers: once a region, from a node that then joins it; the origin has read them before.
 #pragma once

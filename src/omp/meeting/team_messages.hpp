@@ -52,7 +52,7 @@ struct RegionHead {
   std::uint8_t abi;
   std::uint8_t counts;          // 1: leaders read their counters (leader_counters.hpp)
   std::uint8_t shows_affinity;  // 1: each thread first shows what it is (affinity_display.hpp)
-  std::uint8_t keeps_values;    // 1: threads keep thread-local variables (thread_values.hpp)
+  KeptValues values;
   // Where a thread that has come home goes on (homecoming.hpp); 0: none will.
   std::uint64_t goes_on_at;
   std::uint32_t numbered_threads;  // and NumberedParts
@@ -197,7 +197,8 @@ struct AskValuesHead {
 inline constexpr std::uint32_t kMaxThreadsAsked = 1 << 16;
 
 // Followed by the packed variables of a thread; `thread_pointer` is that of their last place. An
-// answer may have none of either: no thread of that number has run there.
+// answer may have none of either: no thread of that number has run there. Those of a thread that
+// comes home go before its node's Travellers.
 struct ValuesHead {
   std::uint32_t thread;
   std::uint32_t reserved;

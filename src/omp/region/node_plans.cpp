@@ -160,13 +160,22 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     region_busy_.store(false, std::memory_order_release);
     bring_values_home(request, plan.threads != 0 ? plan.threads : threads, plan);
   }
-  plan.keeps_values = plan.keeps_values || (plan.global() && owns_values());
+  if (plan.global() && owns_values()) {
+    const bool follow = plan.may_come_home && uses_thread_locals(*plan.record);
+    plan.values = follow ? KeptValues::kFollow : KeptValues::kStay;
+  }
   return plan;
 }
 
 // Whether its threads may need thread-local variables of the program's.
 bool Node::uses_thread_locals(const RegionRecord& record) const {
   return services_.has_thread_locals() && record.reached.uses_thread_locals;
+}
+
+// Whether those go along with a thread that comes home.
+bool Node::values_can_follow() {
+  return services_.kind_of_thread_locals() == ThreadLocals::Kind::kMovable && owns_values() &&
+         !services_.may_take_thread_local_addresses();
 }
 
 // Whether no team of another size will do, as the program may count on it. It cannot tell its
@@ -225,7 +234,8 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.counts = record.model->probes();
   const bool predicts = record.model->rule() == loops::SharingModel::Rule::kPrediction;
   plan.may_come_home = plan.counts && predicts && request.extra.empty() &&
-                       !uses_thread_locals(record) && services_.can_move_threads();
+                       (!uses_thread_locals(record) || values_can_follow()) &&
+                       services_.can_move_threads();
   plan.may_lose = trial_budget_.left(plan.started - began_);
   const auto works = [](const NodeShare& share) { return share.speed > 0; };
   if (!std::ranges::all_of(record.shares, works)) hand_out_nothing(plan);

@@ -90,13 +90,13 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.proc_bind = request.proc_bind;
   head.counts = plan.counts ? 1 : 0;
   head.shows_affinity = request.shows_affinity ? 1 : 0;
-  head.keeps_values = plan.keeps_values ? 1 : 0;
+  head.values = plan.values;
   head.reentry = static_cast<std::uint8_t>(plan.reentry);
   head.numbered_threads = plan.numbered.threads;
   head.numbered_extent = plan.numbered.extent;
   head.numbers_stay = plan.numbered.stay ? 1 : 0;
   head.goes_on_at = plan.may_come_home ? own_code() : 0;
-  if (plan.keeps_values) bring_values(plan.shares);
+  if (plan.keeps_values()) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
   head.arguments = arguments.first;
   head.to_give_back = arguments.mask;
@@ -107,7 +107,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   tail.clear();
   for (const NodeShare& share : plan.shares) {
     const WireShare wire{share.node.value, static_cast<std::uint16_t>(share.seam), share.threads,
-                         share.speed, plan.keeps_values ? values_sent_[share.node.value] : 0};
+                         share.speed, plan.keeps_values() ? values_sent_[share.node.value] : 0};
     append(tail, std::span<const WireShare>(&wire, 1));
   }
   append(tail, request.words_elsewhere.empty() ? request.outlined.words : request.words_elsewhere);
@@ -124,7 +124,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
                .proc_bind = request.proc_bind,
                .mend_dynamic = icvs.dynamic != 0,
                .shows_affinity = request.shows_affinity,
-               .keeps_values = plan.keeps_values,
+               .values = plan.values,
                .extra = request.extra,
                .book = plan.record->book.get(),
                .counts = plan.counts,
@@ -305,7 +305,7 @@ void Node::serve_region() {
                .proc_bind = head.proc_bind,
                .mend_dynamic = head.icvs.dynamic != 0,
                .shows_affinity = head.shows_affinity != 0,
-               .keeps_values = head.keeps_values != 0,
+               .values = head.values,
                .extra = reader.rest(),
                .counts = head.counts != 0,
                .arguments = {head.arguments, head.to_give_back},

@@ -183,6 +183,13 @@ struct RegionRecord {
   std::shared_ptr<LoopBook> book;
 };
 
+// What becomes of the thread-local variables of a region's threads (thread_values.hpp).
+enum class KeptValues : std::uint8_t {
+  kNone,    // nobody looks
+  kStay,    // each thread finds its own again in the next region, from the node that it began on
+  kFollow,  // the same, and who comes home takes them along
+};
+
 // What was decided about one region. `shares.size()` < 2: it stays on this node.
 struct RegionPlan {
   SingleReason reason = SingleReason::kNone;
@@ -190,7 +197,7 @@ struct RegionPlan {
   std::span<const NodeShare> shares;  // the node's; as they are until the region has ended
   bool alone = false;  // only the origin has a part in its loops
   bool counts = false;  // leaders read their counters
-  bool keeps_values = false;  // its threads enter Node::thread_values()
+  KeptValues values = KeptValues::kNone;
   // Its threads may come home (homecoming.hpp), once it has lost this, ns.
   bool may_come_home = false;
   double may_lose = 0;
@@ -201,6 +208,8 @@ struct RegionPlan {
   Nanos started = 0;
 
   bool global() const { return shares.size() > 1; }
+  // Its threads enter Node::thread_values().
+  bool keeps_values() const { return values != KeptValues::kNone; }
 };
 
 // Where a region is, for people: "file:line function" from kmpc's `source`

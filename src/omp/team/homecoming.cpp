@@ -80,6 +80,8 @@ void Guests::go_on(Guest& guest) {
   frame.before = node.services().thread_counters();
   frame.active = -os::monotonic_now();
   watch(frame);
+  const bool has_values = team_.values_follow();
+  if (has_values) node.thread_values().enter(frame.global_id);
   // The stack is memory that may have to come from the other node, so what follows may block.
   direct_home(*frame.entry, guest.end);
   const std::uint64_t own_guard = stack_guard();
@@ -98,6 +100,7 @@ void Guests::go_on(Guest& guest) {
       &guest, &guest.end);
   set_stack_guard(own_guard);
   if (watch_ != nullptr) watch_->leave(frame.global_id);
+  if (has_values) node.thread_values().keep_own(frame.global_id);
   context = ThreadContext{};
   frame.active += os::monotonic_now() - frame.waited;
   frame.totals.marks |= team_.marks_of(frame);
@@ -241,6 +244,7 @@ void Team::take_guests(std::span<const NodeShare> from, double lost) {
   on_native_stack([this, from, lost] {
     node_.home_call_->end();  // it looks at the team that changes here
     const std::vector<Traveller> travellers = node_.await_travellers(*this, from);
+    if (values_follow()) node_.take_values_home(travellers);
     if (travellers.front().thread.in_the_middle && node_.work_sharing() != nullptr) {
       node_.work_sharing()->forget(region(), progress().loops);
     }
@@ -292,6 +296,7 @@ void Team::leave(ThreadFrame& frame) {
                       .in_doacross = in_doacross ? 1U : 0U,
                       .turn = 0,
                       .icvs = {}};
+  if (values_follow()) node_.send_values_home(frame.global_id);
   if (in_doacross) node_.doacross()->end(frame);
   if (Turns::is_in_one(frame.loop)) traveller.turn = node_.turns()->depart(frame);
   {

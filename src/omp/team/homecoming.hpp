@@ -17,11 +17,13 @@
 //   releases                                                          join
 //   the team is the origin's alone
 //
-// Who may not go: threads whose region may use thread-local variables of the program's (an address
-// of one may be in a register; code/reached_code.hpp), that keep the address of their
-// errno, that hold locks (who released one elsewhere would be another node), whose program uses
-// constructs that the next runtime knows its threads by (tasks, cancellation:
-// Services::can_move_threads()), or whose node has this code at another address.
+// Thread-local variables that the region may use (code/reached_code.hpp) go along.
+//
+// Who may not go: threads whose program may have an address of such a variable somewhere
+// (code/thread_pointer.hpp), that keep the address of their errno, that hold locks (who released
+// one elsewhere would be another node), whose program uses constructs that the next runtime knows
+// its threads by (tasks, cancellation: Services::can_move_threads()), or whose node has this code
+// at another address.
 //
 // field        | written by                  | read by            | ordered by
 // frames_      | start(), before the threads | each its thread    | the thread's begin

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <numeric>
 #include <thread>
 
@@ -217,6 +218,43 @@ TEST_P(Homecoming, NobodyGoesWhoMayNeedItsThreadLocals) {
   Notes notes(total());
   EXPECT_TRUE(job_.run(time_loop, {&notes}).global());
   expect_all_done(notes, false);
+}
+
+// Apart, so that each look at it asks where it is.
+thread_local std::uint64_t rounds_counted = 0;
+[[gnu::noinline]] void count_round(std::uint64_t by) { rounds_counted += by; }
+[[gnu::noinline]] bool has_counted(std::uint64_t so_far) { return rounds_counted == so_far; }
+
+void counting_loop(ThreadFrame& first, void* const* words) {
+  Notes& notes = *static_cast<Notes*>(words[0]);
+  const std::uint64_t own = first.global_id + 1;
+  count_round(own);
+  time_loop(first, words);
+  if (!has_counted(own)) notes.orderly = false;
+  count_round(own);
+}
+
+TEST_P(Homecoming, ThreadLocalsFollowWhereNoAddressOfOneIsAnywhere) {
+  const ThreadBlock block{reinterpret_cast<std::byte*>(&rounds_counted) -
+                              static_cast<std::byte*>(__builtin_thread_pointer()),
+                          sizeof rounds_counted};
+  for (const bool takes_addresses : {true, false}) {
+    Job job(GetParam(), 32 * base::kKiB, 0, base::SharePolicy::kAuto, {}, {&block, 1});
+    job.move_threads_with_variables(takes_addresses);
+    Notes notes(total());
+    EXPECT_TRUE(job.run(counting_loop, {&notes}).global());
+    expect_all_done(notes, !takes_addresses);
+    rounds_counted = 0;  // this thread's, which is the origin's first
+    if (takes_addresses) continue;
+    // Those of the origin's own threads have ended with these.
+    for (std::uint32_t id = GetParam().threads; id < total(); ++id) {
+      const ThreadValues::Packed left = job.origin().thread_values().take(id);
+      ASSERT_EQ(left.bytes.size(), sizeof rounds_counted);
+      std::uint64_t counted = 0;
+      std::memcpy(&counted, left.bytes.data(), sizeof counted);
+      EXPECT_EQ(counted, 2 * (id + 1));
+    }
+  }
 }
 
 TEST_P(Homecoming, NobodyGoesOnceThreadsMayNoMore) {

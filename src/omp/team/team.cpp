@@ -85,7 +85,7 @@ void Team::begin(const Begin& begin) {
   proc_bind_ = begin.proc_bind;
   mend_dynamic_ = begin.mend_dynamic;
   shows_affinity_ = begin.shows_affinity;
-  keeps_values_ = begin.keeps_values;
+  values_ = begin.values;
   extra_.assign(begin.extra.begin(), begin.extra.end());
   book_ = begin.book;
   counts_ = begin.counts;
@@ -162,7 +162,7 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   context.outer = nullptr;
   context.node = &node_;
   if (shows_affinity_) runtime_->show_affinity();
-  if (keeps_values_) node_.thread_values().enter(frame.global_id);
+  if (values_ != KeptValues::kNone) node_.thread_values().enter(frame.global_id);
   frame.before = node_.services().thread_counters();
   frame.measures_cpu = counts_ || cpu_is_limited_ || faulted_[local_id] != 0;
   frame.active = -os::monotonic_now();

@@ -153,7 +153,7 @@ class Team {
     std::int32_t proc_bind = 0;
     bool mend_dynamic = false;  // the forking thread had dyn-var on: each implicit task gets it
     bool shows_affinity = false;  // each thread first shows what it is
-    bool keeps_values = false;    // each thread first enters Node::thread_values()
+    KeptValues values = KeptValues::kNone;
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
@@ -208,6 +208,8 @@ class Team {
   std::uint32_t give_arguments_back();
 
   bool mends_dynamic() const { return mend_dynamic_; }
+  // Whether threads that come home take their thread-local variables along.
+  bool values_follow() const { return values_ == KeptValues::kFollow; }
   // After run(), on the origin: what the region had lost when it was brought home, ns; nullopt: it
   // was not.
   std::optional<double> lost_before_home() const;
@@ -273,7 +275,7 @@ class Team {
   std::int32_t proc_bind_ = 0;
   bool mend_dynamic_ = false;
   bool shows_affinity_ = false;
-  bool keeps_values_ = false;
+  KeptValues values_ = KeptValues::kNone;
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
   bool counts_ = false;

@@ -101,8 +101,9 @@ class ThreadRuntime final : public LocalRuntime {
 
 class TestServices final : public Services {
  public:
-  explicit TestServices(fabric::Fabric& fabric)
+  explicit TestServices(fabric::Fabric& fabric, std::span<const ThreadBlock> blocks = {})
       : fabric_(fabric),
+        blocks_(blocks),
         memory_(static_cast<std::byte*>(
             mmap(nullptr, kLength, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0))),
         stacks_(memory_, kLength, kStackSize) {}
@@ -131,6 +132,8 @@ class TestServices final : public Services {
   }
 
   ThreadLocals::Kind kind_of_thread_locals() const override { return kind_; }
+  std::span<const ThreadBlock> thread_blocks() const override { return blocks_; }
+  bool may_take_thread_local_addresses() override { return takes_addresses_; }
 
   bool is_managed(const void* address) const override {
     return !thread_locals_unmanaged_ || thread_local_block(address).empty();
@@ -145,6 +148,7 @@ class TestServices final : public Services {
   bool may_keep_own_addresses() const override { return keep_own_addresses_; }
 
   bool threads_move_ = false;
+  bool takes_addresses_ = true;
   bool keep_own_addresses_ = false;
   ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
   bool late_ = false;
@@ -155,6 +159,7 @@ class TestServices final : public Services {
  private:
   static constexpr Bytes kLength = kStacks * (kStackSize + base::kPageSize);
   fabric::Fabric& fabric_;
+  const std::span<const ThreadBlock> blocks_;
   std::byte* const memory_;
   StackPool stacks_;
 };
@@ -198,7 +203,7 @@ class Job {
   // be carried.
   Job(const Shape& shape, Bytes window = 32 * base::kKiB, double last_cores = 0,
       base::SharePolicy share = base::SharePolicy::kAlways,
-      HomeCall::Settings home_call = {})
+      HomeCall::Settings home_call = {}, std::span<const ThreadBlock> blocks = {})
       : network_(fabric::make_loopback(shape.nodes)), board_(shape.nodes, shape.host) {
     const auto [nodes, threads_per_node, host] = shape;
     NodeSettings settings;
@@ -215,7 +220,7 @@ class Job {
     for (std::uint32_t id = 0; id < nodes; ++id) {
       Part& part = parts_[id];
       fabric::Fabric& fabric = network_->fabric(NodeId{static_cast<NodeId::representation>(id)});
-      part.services = std::make_unique<TestServices>(fabric);
+      part.services = std::make_unique<TestServices>(fabric, blocks);
       part.node = std::make_unique<Node>(fabric, *part.services, settings, board_.of(id));
       part.node->set_runtime(Abi::kKmpc, part.runtime);
       part.sharing = std::make_unique<WorkSharing>(*part.node);
@@ -263,6 +268,15 @@ class Job {
     for (Part& part : parts_) {
       part.services->threads_move_ = on;
       part.services->kind_ = on ? ThreadLocals::Kind::kNone : ThreadLocals::Kind::kBound;
+    }
+  }
+  // They have thread-local variables, in the job's blocks, which each region uses.
+  void move_threads_with_variables(bool takes_addresses) {
+    move_threads();
+    for (Part& part : parts_) {
+      part.services->takes_addresses_ = takes_addresses;
+      part.services->kind_ = ThreadLocals::Kind::kMovable;
+      part.runtime.reached_.uses_thread_locals = true;
     }
   }
 

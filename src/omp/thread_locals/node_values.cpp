@@ -38,7 +38,7 @@ void Node::pack_thread_values() {
 void Node::bring_values_home(const RegionRequest& request, std::uint32_t threads,
                              RegionPlan& plan) {
   if (threads < 2 || !owns_values()) return;
-  plan.keeps_values = true;
+  plan.values = KeptValues::kStay;
   const bool at_most = runtime(request.abi).dynamic();
   // Acquire and release, as in plan_region. While another initial thread's region runs, the other
   // nodes cannot answer: what they have is not found again by this region's threads.
@@ -59,6 +59,7 @@ void Node::bring_values(std::span<const NodeShare> shares, bool at_most) {
     if (!values.bytes.empty()) send_values(move.to, move.thread, values);
   }
   thread_values_.begin(0, shares[0].threads, at_most);
+  thread_values_.make_room(shares.back().offset + shares.back().threads);
   ask_for_values(moves);
 }
 
@@ -117,13 +118,41 @@ void Node::take_values(const NodeShare& own, std::uint32_t count) {
   if (count == 0) return;
   wait_until([&] { return mailbox_.values_there() == count; }, settings_.spin_in_region,
              "thread-local variables from the origin", base::kOrigin.value);
+  keep_values(count, [&own](std::uint32_t thread) {
+    return thread >= own.offset && thread - own.offset < own.threads;
+  });
+}
+
+void Node::send_values_home(std::uint32_t thread) {
+  const auto from = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+  const ValuesHead head{thread, 0, from};
+  send(base::kOrigin, kValuesMessage, fabric::bytes_of(head), thread_values_.leave(thread));
+}
+
+void Node::take_values_home(std::span<const Traveller> travellers) {
+  const auto count = static_cast<std::uint32_t>(travellers.size());
+  wait_until([&] { return mailbox_.values_there() == count; }, settings_.spin_in_region,
+             "thread-local variables of threads that come home");
+  for (const Traveller& traveller : travellers) {
+    thread_homes_.come_home(traveller.thread.global_id);
+  }
+  keep_values(count, [travellers](std::uint32_t thread) {
+    return std::ranges::any_of(travellers, [thread](const Traveller& traveller) {
+      return traveller.thread.global_id == thread;
+    });
+  });
+}
+
+// So many have come, each of a thread that is_expected(number).
+template <typename IsExpected>
+void Node::keep_values(std::uint32_t count, IsExpected is_expected) {
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::span<const std::byte> message = mailbox_.values(i);
     const std::uint32_t thread = head_of(message).thread;
     const ThreadValues::Packed values = values_in(message);
-    if (values.bytes.empty() || thread < own.offset || thread - own.offset >= own.threads) {
-      services_.abort_job(fmt::format("the origin sent node {} variables of thread {}, which is "
-                                      "none of its own, or has none",
+    if (values.bytes.empty() || !is_expected(thread)) {
+      services_.abort_job(fmt::format("node {} was sent variables of thread {}, which is none of "
+                                      "those that come to it, or has none",
                                       self().value, thread));
     }
     thread_values_.keep(thread, values);

@@ -21,6 +21,8 @@ class ThreadHomes {
   // A team with these shares begins: which threads' variables have to move before. Their homes are
   // then as the shares say. Threads beyond the team keep theirs. Valid until the next call.
   std::span<const Move> follow(std::span<const NodeShare> shares);
+  // The thread, one of the last team's, has come to the origin in the middle of a region.
+  void come_home(std::uint32_t thread) { homes_[thread] = base::kOrigin.value; }
 
  private:
   static constexpr std::uint16_t kNowhere = base::kMaxNodes;  // it has never run

@@ -25,7 +25,7 @@ ThreadValues::ThreadValues(std::span<const ThreadBlock> blocks)
                             [](Bytes sum, const ThreadBlock& one) { return sum + one.size; })) {}
 
 void ThreadValues::begin(std::uint32_t first, std::uint32_t threads, bool at_most) {
-  if (slots_.size() < first + threads) slots_.resize(first + threads);
+  make_room(first + threads);
   first_ = first;
   for (std::uint32_t id = 0; id < slots_.size(); ++id) {
     Slot& slot = slots_[id];
@@ -38,6 +38,10 @@ void ThreadValues::begin(std::uint32_t first, std::uint32_t threads, bool at_mos
   }
 }
 
+void ThreadValues::make_room(std::uint32_t team) {
+  if (slots_.size() < team) slots_.resize(team);
+}
+
 void ThreadValues::enter(std::uint32_t id) {
   if (id >= slots_.size()) return;
   Slot& slot = slots_[id];
@@ -46,6 +50,21 @@ void ThreadValues::enter(std::uint32_t id) {
   if (slot.kept_from == 0) return;
   unpack({slot.kept_from, slot.kept}, slot.thread_pointer);
   slot.kept_from = 0;
+}
+
+std::vector<std::byte> ThreadValues::leave(std::uint32_t id) {
+  keep_own(id);
+  Slot& slot = slots_[id];
+  slot.kept_from = 0;
+  return std::move(slot.kept);
+}
+
+void ThreadValues::keep_own(std::uint32_t id) {
+  AMASIA_CHECK(id < slots_.size() && slots_[id].thread_pointer == own_thread_pointer(),
+               "a thread that has entered");
+  Slot& slot = slots_[id];
+  pack(slot.thread_pointer, slot.kept);
+  slot.kept_from = std::exchange(slot.thread_pointer, 0);
 }
 
 ThreadValues::Packed ThreadValues::take(std::uint32_t id) {

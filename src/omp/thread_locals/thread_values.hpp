@@ -39,10 +39,13 @@ inline constexpr Bytes kMaxThreadValues = 2 * base::kMiB;
 //
 // field        | written by                        | read by      | ordered by
 // slots_       | begin(), between regions          | all          | the fork
-// slots_[id]   | thread id as its part begins;     | same         | the fork; the join, and what
-//              | the serving thread between them   |              | follows it
+// slots_[id]   | thread id as its part begins, and | same         | the fork; the join, and what
+//              | as it leaves; the serving thread  |              | follows it; the leaving
+//              | between them                      |              | thread's message
 // V1 A runtime may end threads when a team has fewer than the one before. So what those have is
 //    packed before.
+// V2 A thread that goes on as another one (team/homecoming.hpp) takes its slot along: it leaves one
+//    node's, which it had entered, and enters the origin's, where there is room for the whole team.
 class ThreadValues {
  public:
   explicit ThreadValues(std::span<const ThreadBlock> blocks);
@@ -55,10 +58,17 @@ class ThreadValues {
   // Before this node's part of a region begins, with the threads first … first + threads - 1 of the
   // team, and after what has left the node was taken. `at_most`: there may be fewer of them.
   void begin(std::uint32_t first, std::uint32_t threads, bool at_most = false);
+  // On the origin, before a region of so many threads, whose values may come home.
+  void make_room(std::uint32_t team);
 
   // On the thread with this number, as its part of a region begins: it gets what was kept for it.
   // Native stack. A number that was not expected is none of the team's.
   void enter(std::uint32_t id);
+  // On the thread with this number, in the middle of a region: what it has, which is the node's no
+  // more. Not empty, as it has entered. Native stack.
+  std::vector<std::byte> leave(std::uint32_t id);
+  // On a thread that has entered and is about to end: what it has is kept. Native stack.
+  void keep_own(std::uint32_t id);
 
   struct Packed {
     std::uintptr_t thread_pointer = 0;  // of the thread that had them; 0: none had
@@ -67,7 +77,7 @@ class ThreadValues {
   // Between regions, what thread `id` had, which leaves the node. None if it has not run here: the
   // next runtime may have made a team smaller than it was to be. Valid until the next call.
   Packed take(std::uint32_t id);
-  // Between regions, for thread `id` to find when it enters. `values.bytes` has size().
+  // Before thread `id` enters, for it to find then. `values.bytes` has size().
   void keep(std::uint32_t id, const Packed& values);
 
  private:

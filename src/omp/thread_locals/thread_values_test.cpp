@@ -182,6 +182,38 @@ TEST(ThreadValues, OutliveATeamThatIsSmallerThanItWasToBe) {
   run(2, 1);
 }
 
+TEST(ThreadValues, GoAlongInTheMiddleOfARegion) {
+  constexpr std::uint32_t kThread = 3;
+  std::vector<TestNode> nodes(2);
+  TestNode& origin = nodes[0];
+  TestNode& other = nodes[1];
+  origin.values.begin(0, 2);
+  origin.values.make_room(4);
+  fit(other, 1);
+  other.values.begin(kThread, 1);
+  std::vector<std::byte> bytes;
+  std::uintptr_t left = 0;
+  other.pool[0]->run([&] {
+    execute(other.values, kThread, 0);
+    left = reinterpret_cast<std::uintptr_t>(__builtin_thread_pointer());
+    bytes = other.values.leave(kThread);
+  });
+  EXPECT_TRUE(other.values.take(kThread).bytes.empty()) << "they have gone";
+  origin.values.keep(kThread, {left, bytes});
+  {
+    Worker guest;
+    guest.run([&] {
+      execute(origin.values, kThread, 1);
+      origin.values.keep_own(kThread);
+    });
+  }
+  // It has ended, and the next region is as the one before.
+  origin.values.begin(0, 2);
+  other.values.begin(kThread, 1);
+  other.values.keep(kThread, origin.values.take(kThread));
+  other.pool[0]->run([&] { execute(other.values, kThread, 2); });
+}
+
 TEST(ThreadValues, ThatNoThreadHasAreNone) {
   ThreadValues values(blocks());
   values.begin(0, 2);
@@ -212,6 +244,8 @@ TEST(ThreadHomes, TellWhoMoves) {
             (std::vector<Move>{{1, origin, first}, {2, origin, second}, {3, origin, second}}));
   EXPECT_EQ(moves({{origin, 1, 0}, {first, 3, 1}}),
             (std::vector<Move>{{2, second, first}, {3, second, first}}));
+  homes.come_home(2);
+  EXPECT_EQ(moves({{origin, 1, 0}, {first, 3, 1}}), (std::vector<Move>{{2, origin, first}}));
 }
 
 }  // namespace
