@@ -53,6 +53,32 @@ TEST(SharingModel, GivesTimeToWhatWasQuickOnce) {
   EXPECT_EQ(nodes.model.version(), version) << "what one execution waited for moved shares";
 }
 
+// A loop whose later iterations take longer begins with the shares of an earlier run. What its
+// parts take alone goes by the nodes' speeds, not by these (irregular, linear, on 1.0,1.0 over a
+// slow link, where it takes 4.1 ms alone).
+TEST(SharingModel, DoesNotTakeSharesOfAnEarlierRunForSpeeds) {
+  for (const bool knows_speeds : {false, true}) {
+    SharingModel model(std::vector<double>{1, 0.44});
+    if (knows_speeds) model.set_throughputs(std::vector<double>{1, 1});
+    const auto observe = [&model](RegionPart own, RegionPart other, Nanos elapsed) {
+      own.threads = other.threads = 1;
+      other.work = 1 - own.work;
+      if (model.shares()) model.observe_shared(std::array{own, other}, elapsed, true);
+    };
+    observe({.work = 0.959, .busy = 4'203'000, .stall = 5'037'000},
+            {.busy = 665'000, .stall = 4'966'000}, 9'636'000);
+    model.charge(269'000);
+    observe({.work = 0.696, .busy = 2'227'000, .stall = 687'000},
+            {.busy = 2'144'000, .stall = 7'519'000}, 10'167'000);
+    observe({.work = 0.696, .busy = 2'262'000, .stall = 5'105'000},
+            {.busy = 2'154'000, .stall = 4'158'000}, 7'938'000);
+    for (int i = 0; i < 10; ++i) {
+      observe({.work = 0.696, .busy = 2'270'000}, {.busy = 2'150'000}, 2'600'000);
+    }
+    EXPECT_EQ(model.phase(), knows_speeds ? Phase::kShared : Phase::kAlone);
+  }
+}
+
 // What waits for less each time, but would have to do so many times more before it paid, is left
 // (sp, the loop over planes, on 1.0,1.0; three times what it takes alone).
 TEST(SharingModel, GivesNoTimeToWhatFallsTooSlowly) {

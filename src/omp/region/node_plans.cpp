@@ -313,9 +313,10 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     }
     const std::span<const double> earlier = profile_.core_speeds(record.site);
     const bool has_speeds = !earlier.empty() && !settings_.fixed_speeds;
-    std::vector<double> powers(node_count(), 0);
+    std::vector<double> powers(node_count(), 0), throughputs(node_count(), 0);
     for (std::size_t i = 0; i < powers.size(); ++i) {
-      powers[i] = (has_speeds ? earlier[i] : settings_.core_speeds[i]) * cores[i];
+      throughputs[i] = settings_.core_speeds[i] * cores[i];
+      powers[i] = has_speeds ? earlier[i] * cores[i] : throughputs[i];
     }
     // It may begin alone, and so without shares.
     record.dealt = {.threads = threads};
@@ -335,6 +336,8 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));
     record.model->set_core_speeds(settings_.core_speeds);
+    // Shares of an earlier run are of iterations, which may be unlike.
+    record.model->set_throughputs(throughputs);
     // gcc's threads have equal shares, and thread 0 is the origin's.
     if (request.abi == Abi::kKmpc && !settings_.fixed_speeds) record.model->allow_elsewhere();
     const double alone = profile_.until_retried(record.site);
