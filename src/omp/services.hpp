@@ -40,6 +40,15 @@ class Services {
     (void)address;
     return true;
   }
+  // Whether it is an address of memory that only this process has, but of no library: what the next
+  // runtime keeps, such as what a task has captured. Any thread; some ns for what is managed or no
+  // address, a system call for others.
+  virtual bool is_private(const void* address) const {
+    (void)address;
+    return false;
+  }
+  // Whether there is memory that the program has mapped by itself. Any thread; some ns.
+  virtual bool has_own_mappings() const { return false; }
   // Whether a block of the program's heap may lie there. The emulation, which does not know, takes
   // every address of a program for one. Any thread, some ns.
   virtual bool is_heap(std::uintptr_t address) const {

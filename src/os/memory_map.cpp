@@ -84,6 +84,12 @@ int allocated_bytes(int descriptor, Bytes* bytes) noexcept {
   return 0;
 }
 
+bool is_mapped(const void* address) noexcept {
+  unsigned char is_there = 0;
+  const auto page = base::round_down(reinterpret_cast<std::uintptr_t>(address), base::kPageSize);
+  return ::mincore(as_pointer(page), base::kPageSize, &is_there) == 0;
+}
+
 int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept {
   return advise(address, size, MADV_DONTDUMP);
 }

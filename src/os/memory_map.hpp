@@ -40,6 +40,8 @@ int guard_page(void* address) noexcept;
 int remove_pages(std::uintptr_t address, Bytes size) noexcept;
 // How much of a memory file's content takes memory, swapped out or not.
 int allocated_bytes(int descriptor, Bytes* bytes) noexcept;
+// Whether anything is mapped there. A system call.
+bool is_mapped(const void* address) noexcept;
 // Leaves the mapping out of core dumps.
 int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept;
 

@@ -19,6 +19,7 @@
 #include "omp/abi/runtimes.hpp"
 #include "omp/launch/image.hpp"
 #include "omp/launch/main_stack.hpp"
+#include "omp/launch/mapping_calls.hpp"
 #include "omp/launch/movable_threads.hpp"
 #include "omp/launch/program_thread_locals.hpp"
 #include "omp/real.hpp"
@@ -82,7 +83,9 @@ NodeProcess::NodeProcess(Process& owner)
       movable_threads_(movable_threads(owner.objects)),
       team_stacks_(pointer(plan_stacks(owner.space.stacks(owner.space.self())).teams.begin),
                    plan_stacks(owner.space.stacks(owner.space.self())).teams.size(),
-                   managed_stack_size(true)) {}
+                   managed_stack_size(true)) {
+  lead_mapping_calls_here(owner.objects);
+}
 
 NodeProcess::~NodeProcess() = default;
 
@@ -442,6 +445,15 @@ void* NodeProcess::allocate_shared(Bytes size) {
 void NodeProcess::free_shared(void* block) {
   const AllocationScope managed(AllocationMode::kManaged);
   Services::free_shared(block);
+}
+
+bool NodeProcess::is_private(const void* address) const {
+  const auto value = reinterpret_cast<std::uintptr_t>(address);
+  constexpr std::uintptr_t kEnd = std::uintptr_t{1} << 47;
+  // Below the executable nothing is mapped: most words that are no addresses are there.
+  if (value < process_.objects[0].begin || value >= kEnd) return false;
+  return !is_managed(address) && !process_.objects.is_from_start(address) &&
+         os::is_mapped(address);
 }
 
 bool NodeProcess::is_heap(std::uintptr_t address) const {

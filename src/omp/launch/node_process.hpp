@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "omp/launch/brief_calibration.hpp"
 #include "omp/launch/movable_threads.hpp"
 #include "omp/launch/output.hpp"
+#include "omp/launch/own_mappings.hpp"
 #include "omp/launch/process.hpp"
 #include "omp/launch/stack_pool.hpp"
 #include "omp/launch/threads.hpp"
@@ -94,6 +96,8 @@ class NodeProcess final : public Services,
   void* allocate_shared(Bytes size) override;
   void free_shared(void* block) override;
   bool is_managed(const void* address) const override { return process_.space.is_managed(address); }
+  bool is_private(const void* address) const override;
+  bool has_own_mappings() const override { return omp::has_own_mappings(); }
   bool is_heap(std::uintptr_t address) const override;
   const std::byte* readable_end(const void* address) const override;
   bool has_thread_locals() const override;

@@ -93,9 +93,13 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (!services_.code_is_everywhere(request.outlined.function)) return SingleReason::kLateLibrary;
   // The words stand on the forking thread's stack or in its argument area.
   if (!services_.is_managed(__builtin_frame_address(0))) return SingleReason::kUnmanagedStack;
+  if (services_.has_own_mappings()) return SingleReason::kOwnMappings;
   for (void* const word : request.outlined.words) {
-    const bool shared = services_.is_thread_local(word);
-    if (shared && request.copied_in.empty()) return SingleReason::kThreadLocal;
+    if (!services_.is_thread_local(word)) {
+      if (services_.is_private(word)) return SingleReason::kPrivateMemory;
+    } else if (request.copied_in.empty()) {
+      return SingleReason::kThreadLocal;
+    }
   }
   return SingleReason::kNone;
 }

@@ -43,6 +43,20 @@ TEST(Plan, RegionsAfterCopyinStayWithTheThreadprivateValues) {
   EXPECT_EQ(job.run(nothing, {}, 2).reason, SingleReason::kFitsOneNode);
 }
 
+TEST(Plan, RegionsStayWithMemoryThatOthersCannotReach) {
+  Job job({2, 2});
+  static int own = 0;
+  int shared = 0;
+  EXPECT_EQ(job.run(nothing, {&shared}).reason, SingleReason::kNone);
+  job.services().private_ = &own;
+  EXPECT_EQ(job.run(nothing, {&shared, &own}).reason, SingleReason::kPrivateMemory);
+  EXPECT_EQ(job.run(nothing, {&shared}).reason, SingleReason::kNone);
+  job.services().own_mappings_ = true;
+  EXPECT_EQ(job.run(nothing, {&shared}).reason, SingleReason::kOwnMappings);
+  job.services().own_mappings_ = false;
+  EXPECT_EQ(job.run(nothing, {&shared}).reason, SingleReason::kNone);
+}
+
 TEST(Plan, AJobOfOneNodeKeepsMoreThreadsThanItHasCores) {
   Job job({1, 2});
   EXPECT_EQ(job.run(nothing, {}, 3).reason, SingleReason::kFitsOneNode);

@@ -20,6 +20,8 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "it was forked by a thread outside of regions on another node than the origin",
     "its code may use what was loaded after the start",
     "its thread runs on a stack that other nodes cannot reach",
+    "it uses memory that other nodes cannot reach, such as the OpenMP runtime's for a task",
+    "the program has mapped memory by itself (mmap), which other nodes cannot reach",
     "it shares a thread-local variable of its thread",
     "a region before it stayed for that, and with it its threads' threadprivate variables",
     "it has too many arguments",

@@ -35,6 +35,8 @@ enum class SingleReason : std::uint8_t {
   kNotOnOrigin,     // forked by a thread of another node that is not in a region
   kLateLibrary,     // its code is in a library that other nodes have not loaded
   kUnmanagedStack,  // the forking thread's stack cannot be reached from other nodes
+  kPrivateMemory,   // it has an address of memory that other nodes cannot reach
+  kOwnMappings,     // the program has mapped memory by itself (launch/own_mappings.hpp)
   kThreadLocal,     // it shares a thread-local variable, and not by copyin
   kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
   kManyArguments,   // more than kMaxRegionWords

@@ -139,6 +139,10 @@ class TestServices final : public Services {
     return !thread_locals_unmanaged_ || thread_local_block(address).empty();
   }
 
+  bool is_private(const void* address) const override {
+    return private_ != nullptr && address == private_;
+  }
+  bool has_own_mappings() const override { return own_mappings_; }
   bool can_move_threads() const override { return threads_move_; }
   bool is_program_code(const void* instruction) const override {
     const auto* const at = static_cast<const char*>(instruction);
@@ -147,6 +151,8 @@ class TestServices final : public Services {
 
   bool may_keep_own_addresses() const override { return keep_own_addresses_; }
 
+  const void* private_ = nullptr;
+  bool own_mappings_ = false;
   bool threads_move_ = false;
   bool takes_addresses_ = true;
   bool keep_own_addresses_ = false;
