@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is said of nodes of the real runtime that die or stop in a region."""
 
+import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
@@ -46,6 +48,22 @@ class Regions(LaunchTest):
             expected = 125 if number == signal.SIGKILL else -number
             self.assertEqual(result.code, expected, result)
             self.assert_nothing_left()
+
+    def test_a_task_before_any_region_leaves_teams_their_size(self):
+        source = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c"
+        folder = pathlib.Path(self.folder.name)
+        for compiler in ("clang-19", "gcc-12"):
+            program = folder / compiler
+            subprocess.run([compiler, "-O1", "-fopenmp", str(source / "task_forks_region.c"), "-o",
+                            str(program)], check=True)
+            stats = folder / "stats.json"
+            result = finish(start("run", "-n2", "--threads=2", f"--stats={stats}", str(program),
+                                  env=self.env(AMASIA_LIBRARY=None)), time.monotonic())
+            self.assertEqual((result.code, result.err), (0, ""), result)
+            reasons = [region["single_node_reason"]
+                       for region in json.loads(stats.read_text())["regions"]]
+            self.assertEqual(len(reasons), 3)
+            self.assertNotIn("it has one thread", reasons, compiler)
 
     def run_region(self, what):
         began = time.monotonic()

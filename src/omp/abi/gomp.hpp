@@ -16,6 +16,12 @@ namespace amasia::omp::gomp {
 
 using Outline = void (*)(void* data);
 
+// Before a task is made, which has the settings of where it is, and with which ends what it changes
+// of them: a thread outside of regions is given the job's number of threads here, not in it.
+inline void adopt_thread() {
+  if (Node* const node = current_node(); node != nullptr) node->adopt_thread(Abi::kGomp);
+}
+
 // What the origin tells the other nodes of a region whose outlined function begins in the middle of
 // a construct: a combined parallel loop, or parallel sections. Travels as Team::extra().
 struct Combined {

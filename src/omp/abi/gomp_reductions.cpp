@@ -204,6 +204,7 @@ template <typename T>
 void run_taskloop(Real<Taskloop<T>>& real, Outline function, void* data,
                   void (*copy)(void*, void*), long size, long alignment, unsigned flags,
                   unsigned long tasks, int priority, T start, T end, T step) {
+  adopt_thread();
   ThreadFrame* const frame = current_frame();
   if (frame != nullptr) frame->may_have_tasks = true;
   if (frame == nullptr || (flags & kReductionFlag) == 0) {

@@ -22,6 +22,7 @@ AMASIA_ENTRY void GOMP_task(Outline function, void* data, Copy copy, long size, 
   static constinit Real<void(Outline, void*, Copy, long, long, bool, unsigned, void**, int, void*)>
       real{"GOMP_task"};
   note_tasks();
+  adopt_thread();
   real(function, data, copy, size, alignment, if_clause, flags, depend, priority, detach);
 }
 
