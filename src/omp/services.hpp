@@ -66,7 +66,7 @@ class Services {
   virtual ThreadLocals::Kind kind_of_thread_locals() const { return ThreadLocals::Kind::kBound; }
   virtual std::span<const ThreadBlock> thread_blocks() const { return {}; }
   // Whether an address of one of them may be in memory or a register, so that they cannot follow a
-  // thread that comes home (homecoming.hpp). Any thread; the first time some ms.
+  // thread that comes home (homecoming.hpp). Any thread; the first time some 0.1 ms a MiB of code.
   virtual bool may_take_thread_local_addresses() { return true; }
   // Whether this code is loaded on every node: false for libraries that the program opened late.
   virtual bool code_is_everywhere(const void* code) const {

@@ -49,21 +49,33 @@ class Regions(LaunchTest):
             self.assertEqual(result.code, expected, result)
             self.assert_nothing_left()
 
-    def test_a_task_before_any_region_leaves_teams_their_size(self):
-        source = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c"
+    def regions_of(self, name, compiler, *options):
+        """What --stats says of a program of the corpus."""
+        sources = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c"
         folder = pathlib.Path(self.folder.name)
+        program, stats = folder / f"{name}-{compiler}", folder / "stats.json"
+        subprocess.run([compiler, "-O1", "-fopenmp", str(sources / f"{name}.c"), "-o",
+                        str(program)], check=True)
+        result = finish(start("run", "-n2", "--threads=2", f"--stats={stats}", *options,
+                              str(program), env=self.env(AMASIA_LIBRARY=None)), time.monotonic())
+        self.assertEqual((result.code, result.err), (0, ""), result)
+        return json.loads(stats.read_text())["regions"]
+
+    def test_a_task_before_any_region_leaves_teams_their_size(self):
         for compiler in ("clang-19", "gcc-12"):
-            program = folder / compiler
-            subprocess.run([compiler, "-O1", "-fopenmp", str(source / "task_forks_region.c"), "-o",
-                            str(program)], check=True)
-            stats = folder / "stats.json"
-            result = finish(start("run", "-n2", "--threads=2", f"--stats={stats}", str(program),
-                                  env=self.env(AMASIA_LIBRARY=None)), time.monotonic())
-            self.assertEqual((result.code, result.err), (0, ""), result)
-            reasons = [region["single_node_reason"]
-                       for region in json.loads(stats.read_text())["regions"]]
+            regions = self.regions_of("task_forks_region", compiler)
+            reasons = [region["single_node_reason"] for region in regions]
             self.assertEqual(len(reasons), 3)
             self.assertNotIn("it has one thread", reasons, compiler)
+
+    def test_regions_stay_only_while_the_program_has_mapped_memory(self):
+        for compiler in ("clang-19", "gcc-12"):
+            regions = self.regions_of("memory_mapped", compiler, "--share=always")
+            stayed = [(region["runs"], region["single_node_runs"]) for region in regions]
+            # Filled twice of four times while something is mapped, added up five times of seven.
+            self.assertEqual(sorted(stayed), [(4, 2), (7, 5)], compiler)
+            for region in regions:
+                self.assertIn("mapped memory by itself", region["single_node_reason"])
 
     def run_region(self, what):
         began = time.monotonic()

@@ -29,12 +29,27 @@ void* map(void* address, std::size_t size, int protection, int flags, int file,
   return got;
 }
 
-int unmap(void* address, std::size_t size) noexcept {
-  // First, as another thread may get the same addresses once they are free.
+// Around a call that takes the range away, unless it fails(): forgotten first, as another thread
+// may get the same addresses once they are free.
+template <typename Call, typename Fails>
+auto take_away(const void* address, std::size_t size, Call call, Fails fails) noexcept {
+  const bool is_range = reinterpret_cast<std::uintptr_t>(address) % base::kPageSize == 0;
+  if (!notes() || !is_range) return call();
+  const int before = errno;
+  const bool had_any = has_own_mappings();
+  forget_own_mapping(address, size);
+  errno = before;
+  const auto result = call();
   const int error = errno;
-  if (notes()) forget_own_mapping(address, size);
+  if (had_any && fails(result)) note_own_mapping(address, size);
   errno = error;
-  return ::munmap(address, size);
+  return result;
+}
+
+int unmap(void* address, std::size_t size) noexcept {
+  return take_away(
+      address, size, [=] { return ::munmap(address, size); },
+      [](int result) { return result != 0; });
 }
 
 void* remap(void* old, std::size_t old_size, std::size_t size, int flags, ...) noexcept {
@@ -42,10 +57,12 @@ void* remap(void* old, std::size_t old_size, std::size_t size, int flags, ...) n
   va_start(rest, flags);
   void* const wanted = (flags & MREMAP_FIXED) != 0 ? va_arg(rest, void*) : nullptr;
   va_end(rest);
-  void* const got = ::mremap(old, old_size, size, flags, wanted);
+  const auto move = [=] { return ::mremap(old, old_size, size, flags, wanted); };
+  const auto fails = [](const void* result) { return result == MAP_FAILED; };
+  const bool stays = (flags & MREMAP_DONTUNMAP) != 0;
+  void* const got = stays ? move() : take_away(old, old_size, move, fails);
   if (got == MAP_FAILED || !notes()) return got;
   const int error = errno;
-  if ((flags & MREMAP_DONTUNMAP) == 0) forget_own_mapping(old, old_size);
   note_own_mapping(got, size);
   errno = error;
   return got;

@@ -18,8 +18,8 @@ namespace amasia::omp {
 ThreadLocals thread_locals_of(const ObjectTable& objects);
 
 // Whether an address of one of them may be anywhere, in memory or a register: code of the program's
-// asks where its thread's variables are (code/thread_pointer.hpp). Any thread; some ms for each MiB
-// of code.
+// asks where its thread's variables are (code/thread_pointer.hpp). Any thread; some 0.1 ms for each
+// MiB of code.
 bool may_take_addresses(const ObjectTable& objects);
 
 }  // namespace amasia::omp

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Proves: regions may use what the program maps by itself, anonymous memory and files, moved or
-// unmapped in between, and are shared again when nothing of it is left.
+// unmapped in between. (That they are shared again when nothing of it is left: launch_region.)
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdlib.h>
@@ -50,6 +50,10 @@ int main(void) {
   fill(shared, kNumbers / 2);
   expect(sum_of(shared, kNumbers) == expected);
 
+  // What fails takes nothing away.
+  expect(munmap((char*)shared + 1, size) != 0 && munmap(shared, 0) != 0);
+  expect(mremap(shared, size, 0, 0) == MAP_FAILED);
+  expect(sum_of(shared, kNumbers) == expected);
   expect(munmap(shared, size) == 0 && munmap(read_only, size) == 0);
   expect(munmap(numbers, size) == 0 && munmap(numbers + kNumbers, size) == 0);
   close(file);
