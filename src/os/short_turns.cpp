@@ -4,38 +4,71 @@
 #include <climits>
 #include <utility>
 
+#include "os/clock.hpp"
 #include "os/futex.hpp"
 #include "os/runtime_stack.hpp"
+#include "os/turn_length.hpp"
 
 namespace amasia::os {
 
 void ShortTurns::start(std::span<const int> cores) {
   for (const int core : cores) {
-    auto& one = cores_.emplace_back(std::make_unique<Core>(Core{this, core, {}}));
+    auto& one = cores_.emplace_back(std::make_unique<Core>(Core{this, core, cores_.empty(), {}}));
     auto started = Thread::start(run, one.get());
     if (started.ok()) one->thread = std::move(started).value();
   }
 }
 
 void ShortTurns::stop() {
-  stopping_.store(1, std::memory_order_relaxed);  // it says nothing about other memory
-  futex_wake(stopping_, INT_MAX);
+  state_.store(kStopping, std::memory_order_relaxed);  // it says nothing about other memory
+  futex_wake(state_, INT_MAX);
   cores_.clear();
 }
 
 void ShortTurns::run(void* core) {
   const Core& self = *static_cast<Core*>(core);
-  ShortTurns& all = *self.all;
   set_thread_name("amasia-turns");
   declare_runtime_thread();
   if (!pin_to_core(self.core).ok()) return;
   use_precise_timers();
-  // Relaxed: whether it changes is all that matters.
-  std::uint32_t seen = all.progress_.load(std::memory_order_relaxed) - 1;
-  while (all.stopping_.load(std::memory_order_relaxed) == 0) {
-    const std::uint32_t now = all.progress_.load(std::memory_order_relaxed);
-    futex_wait(all.stopping_, 0, std::exchange(seen, now) != now ? kPatience : kTurn);
+  self.judges ? self.all->judge() : self.all->follow();
+}
+
+// Relaxed, all of it: how much progress there is and which turns there are is all that matters.
+void ShortTurns::judge() {
+  Nanos now = monotonic_now();
+  TurnLength turns(now, progress_.load(std::memory_order_relaxed));
+  Nanos until = now + turns.lasts();
+  while (become(turns.is_short())) {
+    now = monotonic_now();
+    if (now < until) {
+      futex_wait(state_, turns.is_short() ? kShort : kLong,
+                 turns.is_short() ? kTurn : until - now);
+      continue;
+    }
+    turns.step(now, progress_.load(std::memory_order_relaxed));
+    until = now + turns.lasts();
   }
+}
+
+void ShortTurns::follow() {
+  for (;;) {
+    const std::uint32_t state = state_.load(std::memory_order_relaxed);
+    if (state == kStopping) return;
+    futex_wait(state_, state, state == kShort ? kTurn : base::kSecond);
+  }
+}
+
+// False: they are to stop.
+bool ShortTurns::become(bool is_short) {
+  const State other = is_short ? kLong : kShort;
+  std::uint32_t expected = other;
+  if (state_.compare_exchange_strong(expected, is_short ? kShort : kLong,
+                                     std::memory_order_relaxed)) {
+    futex_wake(state_, INT_MAX);
+    return true;
+  }
+  return expected != kStopping;
 }
 
 }  // namespace amasia::os

@@ -2,8 +2,9 @@
 // Threads that compete for a core and wait for each other without giving it away, as programs do
 // that spin on a flag: the scheduler lets each spin for some milliseconds before the next one has
 // its turn. A thread on that core which sleeps and wakes makes turns short: when it sleeps again,
-// who has run least is next. Measured, NPB-CPP's LU by gcc, two threads on one core: above 40 s,
-// and 10 s with turns of 200 us.
+// who has run least is next. Measured, NPB-CPP's LU by gcc, two threads on one core whose loops
+// that spin are not watched: above 40 s, and 10 s with turns of 200 us. Whether threads wait so is
+// found out (os/turn_length).
 #pragma once
 
 #include <atomic>
@@ -19,8 +20,7 @@ namespace amasia::os {
 
 class ShortTurns {
  public:
-  // While `progress` changes every 2 ms there are no short turns: these cost a hundredth of a core.
-  // It outlives this.
+  // `progress` counts what the threads pass together, and outlives this.
   explicit ShortTurns(const std::atomic<std::uint32_t>& progress) : progress_(progress) {}
   ~ShortTurns() { stop(); }
   ShortTurns(const ShortTurns&) = delete;
@@ -33,16 +33,20 @@ class ShortTurns {
 
  private:
   static constexpr Nanos kTurn = 200 * base::kMicrosecond;
-  static constexpr Nanos kPatience = 2 * base::kMillisecond;
+  enum State : std::uint32_t { kLong, kShort, kStopping };
   struct Core {
     ShortTurns* all;
     int core;
+    bool judges;
     Thread thread;
   };
   static void run(void* core);
+  void judge();
+  void follow();
+  bool become(bool is_short);
 
   const std::atomic<std::uint32_t>& progress_;
-  std::atomic<std::uint32_t> stopping_{0};
+  std::atomic<std::uint32_t> state_{kLong};  // a State, which threads sleep on
   std::vector<std::unique_ptr<Core>> cores_;
 };
 

@@ -10,34 +10,35 @@
 namespace amasia::os {
 namespace {
 
-// How long two threads on one core take to hand a flag to and fro, each spinning for it.
-Nanos hand_over(int core) {
-  constexpr int kTimes = 40;
-  std::atomic<int> turn{0};
-  const auto take_part = [&](int side) {
+// How often two threads on one core hand a flag to and fro in `time`, each spinning for it.
+std::uint32_t hand_over(int core, Nanos time, std::atomic<std::uint32_t>& handed) {
+  const Nanos end = monotonic_now() + time;
+  std::atomic<bool> ended{false};
+  const auto take_part = [&](std::uint32_t side) {
     EXPECT_TRUE(pin_to_core(core).ok());
-    for (int i = 0; i < kTimes; ++i) {
-      while (turn.load() != side) {
+    while (monotonic_now() < end) {
+      while (handed.load() % 2 != side && !ended) {
       }
-      turn.store(1 - side);
+      if (!ended) ++handed;
     }
+    ended = true;
   };
-  const Nanos begin = monotonic_now();
   std::jthread one(take_part, 0), other(take_part, 1);
   one.join();
   other.join();
-  return monotonic_now() - begin;
+  return handed.exchange(0);
 }
 
-TEST(ShortTurns, ThreadsThatSpinOnOneCoreWaitLess) {
+TEST(ShortTurns, ThreadsThatSpinOnOneCoreGetFurther) {
   const std::vector<int> cores = allowed_cores();
-  const Nanos plainly = hand_over(cores.front());
-  const std::atomic<std::uint32_t> none{0};
-  ShortTurns turns(none);
+  constexpr Nanos kTime = base::kSecond / 2;
+  std::atomic<std::uint32_t> handed{0};
+  const std::uint32_t plainly = hand_over(cores.front(), kTime, handed);
+  ShortTurns turns(handed);
   turns.start(std::span(cores).first(1));
-  const Nanos in_turns = hand_over(cores.front());
+  const std::uint32_t in_turns = hand_over(cores.front(), kTime, handed);
   turns.stop();
-  EXPECT_LT(in_turns, plainly);
+  EXPECT_GT(in_turns, plainly * 3 / 2) << plainly;
 }
 
 TEST(ShortTurns, EndsAtOnce) {
