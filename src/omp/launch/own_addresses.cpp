@@ -11,9 +11,14 @@
 namespace amasia::omp {
 namespace {
 
-// What the functions that are declared to return the same each time return, for this thread.
-std::array<std::uintptr_t, 5> own_addresses() noexcept {
-  const auto of = [](const void* address) { return reinterpret_cast<std::uintptr_t>(address); };
+// What the functions that are declared to return the same each time return, for this thread: turned
+// over, so that this leaves nothing on the stack which a later look would find.
+std::array<std::uintptr_t, 5> own_addresses_turned() noexcept {
+  const auto of = [](const void* address) {
+    auto word = reinterpret_cast<std::uintptr_t>(address);
+    asm volatile("notq %0" : "+r"(word));
+    return word;
+  };
   return {of(&errno), of(&h_errno), of(__ctype_b_loc()), of(__ctype_tolower_loc()),
           of(__ctype_toupper_loc())};
 }
@@ -22,9 +27,9 @@ std::array<std::uintptr_t, 5> own_addresses() noexcept {
 
 // Not for inlining: what it compares with is not to be where it looks.
 [[gnu::noinline]] bool has_own_address(std::span<const std::uintptr_t> words) noexcept {
-  const std::array own = own_addresses();
+  const std::array own = own_addresses_turned();
   return std::ranges::any_of(
-      words, [&own](std::uintptr_t word) { return std::ranges::find(own, word) != own.end(); });
+      words, [&own](std::uintptr_t word) { return std::ranges::find(own, ~word) != own.end(); });
 }
 
 // Not for inlining: what it has not changed of the caller's registers it looks at, and the rest it

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstddef>
 #include <thread>
 
 namespace amasia::omp {
@@ -50,6 +51,22 @@ TEST(OwnAddresses, OnTheStack) {
     int* volatile own = &errno;
     const bool found = keeps_own_address(end);
     *own = 0;
+    return found;
+  }));
+}
+
+// Looks from below `size` bytes that it has not written, as frames of functions have them.
+[[gnu::noinline]] bool look_below(const void* end, std::size_t size) {
+  volatile auto* const hole = static_cast<std::byte*>(__builtin_alloca(size));
+  const bool found = keeps_own_address(end);
+  hole[0] = std::byte{0};
+  return found;
+}
+
+TEST(OwnAddresses, NotWhatALookHasLeftItself) {
+  EXPECT_FALSE(found_in([](const void* end) {
+    bool found = false;
+    for (std::size_t size = 64; size <= 4096; size += 512) found |= look_below(end, size);
     return found;
   }));
 }
