@@ -31,6 +31,7 @@ namespace amasia::omp {
 class GivenCopies;
 class LeaderCounters;
 class LoopBook;
+class LockService;
 class Node;
 class Team;
 
@@ -193,11 +194,14 @@ inline ThreadFrame* current_frame() { return thread_context.frame; }
 // The node that the calling thread belongs to; nullptr before the composition root has set one
 // (static initialisers), in children of fork(), and when there is one node only: step aside then.
 inline Node* current_node();
-// Set once by the composition root, nullptr when it goes. Any thread afterwards sees it.
-void set_process_node(Node* node);
+// Set once by the composition root, nullptr when it goes. Any thread afterwards sees it. `locks`:
+// the node's, if the process has no other node.
+void set_process_node(Node* node, LockService* locks = nullptr);
 
-// The one process-wide pointer of the layer: the ABI's way to the composed runtime.
+// The process-wide pointers of the layer: the ABI's way to the composed runtime. Programs take
+// locks of some nanoseconds, so theirs is the shortest.
 extern std::atomic<Node*> process_node;
+extern std::atomic<LockService*> process_locks;
 inline Node* current_node() {
   Node* const own = thread_context.node;
   // Acquire, partner: set_process_node.

@@ -460,4 +460,13 @@ bool Node::comes_at_once(Ready ready, Nanos spin) const {
   return false;
 }
 
+// Of the node that the calling thread belongs to: the job's locks, whatever region the thread is
+// in. nullptr: as current_node().
+inline LockService* current_locks() {
+  LockService* const only = process_locks.load(std::memory_order_acquire);
+  if (only != nullptr) [[likely]] return only;
+  const Node* const node = current_node();
+  return node != nullptr ? node->locks() : nullptr;
+}
+
 }  // namespace amasia::omp

@@ -12,12 +12,6 @@ unsigned next_section(ThreadFrame& frame) {
   return section < frame.sections ? section + 1 : 0;
 }
 
-// Locks and critical sections are the job's, whatever region the thread is in.
-LockService* locks() {
-  const Node* const node = current_node();
-  return node != nullptr ? node->locks() : nullptr;
-}
-
 }  // namespace
 
 void begin_sections(ThreadFrame& frame, std::uint32_t count) {
@@ -151,42 +145,42 @@ AMASIA_ENTRY void GOMP_ordered_end() {
 
 AMASIA_ENTRY void GOMP_critical_start() {
   static constinit Real<void()> real{"GOMP_critical_start"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real();
   service->acquire(kUnnamedCritical);
 }
 
 AMASIA_ENTRY void GOMP_critical_end() {
   static constinit Real<void()> real{"GOMP_critical_end"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real();
   service->release(kUnnamedCritical);
 }
 
 AMASIA_ENTRY void GOMP_critical_name_start(void** name) {
   static constinit Real<void(void**)> real{"GOMP_critical_name_start"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real(name);
   service->acquire(lock_key(name));
 }
 
 AMASIA_ENTRY void GOMP_critical_name_end(void** name) {
   static constinit Real<void(void**)> real{"GOMP_critical_name_end"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real(name);
   service->release(lock_key(name));
 }
 
 AMASIA_ENTRY void GOMP_atomic_start() {
   static constinit Real<void()> real{"GOMP_atomic_start"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real();
   service->acquire(kGompAtomic);
 }
 
 AMASIA_ENTRY void GOMP_atomic_end() {
   static constinit Real<void()> real{"GOMP_atomic_end"};
-  LockService* const service = locks();
+  LockService* const service = current_locks();
   if (service == nullptr) return real();
   service->release(kGompAtomic);
 }

@@ -13,11 +13,6 @@ using Call = Real<void(void*)>;
 using HintCall = Real<void(void*, std::uint32_t)>;
 using TestCall = Real<std::int32_t(void*)>;
 
-LockService* locks() {
-  const Node* const node = current_node();
-  return node != nullptr ? node->locks() : nullptr;
-}
-
 // A call more is felt: programs take locks of a few nanoseconds.
 [[gnu::always_inline]] inline void acquire(LockService& service, void* lock) {
   service.acquire(lock_key(lock));
@@ -52,7 +47,7 @@ void begin(LockService&, void*) {}
 #define AMASIA_LOCK_CALL(NAME, ACTION)                          \
   AMASIA_ENTRY void NAME(void* lock) {                          \
     static constinit Call real{#NAME};                          \
-    LockService* const service = locks();                       \
+    LockService* const service = current_locks();                       \
     return service != nullptr ? ACTION(*service, lock) : real(lock); \
   }
 #define AMASIA_LOCK(NAME, ACTION)  \
@@ -70,11 +65,11 @@ AMASIA_LOCK(omp_unset_nest_lock, release_nested)
 #define AMASIA_HINT_LOCK(NAME)                                   \
   AMASIA_ENTRY void NAME(void* lock, std::uint32_t hint) {       \
     static constinit HintCall real{#NAME};                       \
-    if (locks() == nullptr) real(lock, hint);                    \
+    if (current_locks() == nullptr) real(lock, hint);                    \
   }                                                              \
   AMASIA_ENTRY void NAME##_(void* lock, const std::uint32_t* hint) { \
     static constinit HintCall real{#NAME};                       \
-    if (locks() == nullptr) real(lock, *hint);                   \
+    if (current_locks() == nullptr) real(lock, *hint);                   \
   }
 AMASIA_HINT_LOCK(omp_init_lock_with_hint)
 AMASIA_HINT_LOCK(omp_init_nest_lock_with_hint)
@@ -82,7 +77,7 @@ AMASIA_HINT_LOCK(omp_init_nest_lock_with_hint)
 #define AMASIA_TEST_LOCK(NAME, ACTION)                               \
   AMASIA_ENTRY std::int32_t NAME(void* lock) {                       \
     static constinit TestCall real{#NAME};                           \
-    LockService* const service = locks();                            \
+    LockService* const service = current_locks();                            \
     return service != nullptr ? ACTION(*service, lock) : real(lock); \
   }
 AMASIA_TEST_LOCK(omp_test_lock, try_acquire)

@@ -87,7 +87,7 @@ int node_main(int count, char** values, char** environment) {
     if (!started.ok()) fail_start(started.error().message);
     NodeProcess* const node = std::move(started).value().release();
     process.node.store(node, std::memory_order_release);
-    set_process_node(&node->node());
+    set_process_node(&node->node(), node->node().locks());
     if (process.space.self() != base::kOrigin) {
       node->serve();
       real_exit_now(0);

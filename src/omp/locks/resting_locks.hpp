@@ -3,20 +3,18 @@
 // and taking such a lock and giving it back is a compare-and-swap each, as in one node's runtime.
 // Whoever needs more of a lock takes it out first.
 //
-// field              | written by               | guarded by
-// Table::words       | all methods              | CAS on the word as it was found
-// Table::released    | who gives the lock back  | the lock itself; relaxed, an estimate
-// table_             | the first put            | CAS; release, partner: find
+// field     | written by              | guarded by
+// words_    | all methods             | CAS on the word as it was found
+// released_ | who gives the lock back | the lock itself; relaxed, an estimate
 // R1 A lock is on one shelf at most: put() and take_out() of one key are never called at once.
 // R2 A word holds key and state, so a swap succeeds only on the lock that was meant.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <optional>
+#include <utility>
 
 #include "os/os.hpp"
 
@@ -35,8 +33,15 @@ class RestingLocks {
   };
   enum class Answer : std::uint8_t { kTaken, kHeld, kNotHere };
 
-  RestingLocks() = default;
-  ~RestingLocks() { delete table_.load(std::memory_order_relaxed); }
+  // Where there are no addresses for it no lock rests.
+  RestingLocks() {
+    auto words = os::ReservedArray<std::atomic<std::uint64_t>>::make(kLines * kShelves);
+    auto released = os::ReservedArray<std::atomic<os::Ticks>>::make(kLines * kShelves);
+    if (!words.ok() || !released.ok()) return;
+    words_ = std::move(words).value();
+    released_ = std::move(released).value();
+    line_ = &words_[0];
+  }
   RestingLocks(const RestingLocks&) = delete;
   RestingLocks& operator=(const RestingLocks&) = delete;
 
@@ -44,12 +49,12 @@ class RestingLocks {
   Answer try_take(LockKey key) {
     for (;;) {
       const Found found = find(key);
-      if (found.table == nullptr) return Answer::kNotHere;
+      if (found.shelf == nullptr) return Answer::kNotHere;
       if ((found.word & kHeldBit) != 0) return Answer::kHeld;
       std::uint64_t word = found.word;
       // Acquire, partner: give_back.
-      if (found.table->words[found.shelf].compare_exchange_weak(
-              word, word | kHeldBit, std::memory_order_acquire, std::memory_order_relaxed)) {
+      if (found.shelf->compare_exchange_weak(word, word | kHeldBit, std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
         return Answer::kTaken;
       }
     }
@@ -59,14 +64,14 @@ class RestingLocks {
   template <typename IsTimed>
   bool give_back(LockKey key, IsTimed is_timed) {
     const Found found = find(key);
-    if (found.table == nullptr || (found.word & kHeldBit) == 0) return false;
+    if (found.shelf == nullptr || (found.word & kHeldBit) == 0) return false;
     if ((found.word & kTimedBit) != 0 && is_timed()) {
-      found.table->released[found.shelf].store(os::ticks_now(), std::memory_order_relaxed);
+      released_of(found.shelf).store(os::ticks_now(), std::memory_order_relaxed);
     }
     std::uint64_t word = found.word;
     // Release, partner: try_take and take_out. Fails where the lock has been taken out.
-    return found.table->words[found.shelf].compare_exchange_strong(
-        word, word & ~kHeldBit, std::memory_order_release, std::memory_order_relaxed);
+    return found.shelf->compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
+                                                std::memory_order_relaxed);
   }
 
   // Both on a native stack, and for one key not at once. put(): the lock is not here; false: there
@@ -74,16 +79,16 @@ class RestingLocks {
   // it: it is as its owner has it then, whom nobody tells.
   bool put(LockKey key, bool held, bool timed) {
     const std::uint64_t wanted = key << kFlags | (held ? kHeldBit : 0) | (timed ? kTimedBit : 0);
-    Table& table = made_table();
+    if (line_ == nullptr) return false;
     // Empty ones first.
     for (const std::uint64_t free_bits : {~std::uint64_t{0}, kHeldBit}) {
       for (std::size_t i = 0; i < kShelves; ++i) {
-        const std::size_t shelf = shelf_of(key, i);
-        std::uint64_t word = table.words[shelf].load(std::memory_order_relaxed);
+        std::atomic<std::uint64_t>* const shelf = shelf_of(key, i);
+        std::uint64_t word = shelf->load(std::memory_order_relaxed);
         // Fails where a thread takes the other lock, or fills the shelf, right now.
         if ((word & free_bits) == 0 &&
-            table.words[shelf].compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
-          table.released[shelf].store(kNotTimed, std::memory_order_relaxed);
+            shelf->compare_exchange_strong(word, wanted, std::memory_order_acq_rel)) {
+          released_of(shelf).store(kNotTimed, std::memory_order_relaxed);
           return true;
         }
       }
@@ -92,12 +97,11 @@ class RestingLocks {
   }
   std::optional<Rested> take_out(LockKey key) {
     for (;;) {
-      auto [table, shelf, word] = find(key);
-      if (table == nullptr) return std::nullopt;
-      const os::Ticks released = table->released[shelf].load(std::memory_order_relaxed);
+      auto [shelf, word] = find(key);
+      if (shelf == nullptr) return std::nullopt;
+      const os::Ticks released = released_of(shelf).load(std::memory_order_relaxed);
       // Acquire, partner: give_back.
-      std::atomic<std::uint64_t>& there = table->words[shelf];
-      if (!there.compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
+      if (!shelf->compare_exchange_weak(word, 0, std::memory_order_acquire)) continue;
       return Rested{.held = (word & kHeldBit) != 0,
                     .released = (word & kTimedBit) != 0 ? released : kNotTimed};
     }
@@ -106,52 +110,42 @@ class RestingLocks {
  private:
   static constexpr std::uint64_t kHeldBit = 1, kTimedBit = 2;
   static constexpr int kFlags = 2;  // a word of none is an empty shelf's
-  static constexpr std::size_t kLines = std::size_t{1} << 14, kShelves = 8;
-
-  // By shelf. Times of release are apart, so that the words of eight locks share a cache line; of
-  // the 2 MiB their half is used by locks that have travelled.
-  struct Table {
-    alignas(64) std::array<std::atomic<std::uint64_t>, kLines * kShelves> words{};
-    std::array<std::atomic<os::Ticks>, kLines * kShelves> released{};
-  };
+  // Eight million locks. What no lock is on takes no memory.
+  static constexpr std::size_t kLines = std::size_t{1} << 20, kShelves = 8;
   static_assert(kNotTimed == 0);
 
   static LockKey key_of(std::uint64_t word) { return word >> kFlags; }
   // Locks that lie side by side share lines, as they do in the program; those at strides do not.
   static std::size_t line_of(LockKey key) {
-    return ((key >> 5) + (key >> 19) * 0x9e37) % kLines;
+    return ((key >> 5) + (key >> 25) * 0x9e37) % kLines;
   }
   // The i-th one on its line to look at: first the lock's own, if locks are 4 bytes apart and more.
-  static std::size_t shelf_of(LockKey key, std::size_t i) {
-    return line_of(key) * kShelves + ((key >> 2) + i) % kShelves;
+  std::atomic<std::uint64_t>* shelf_of(LockKey key, std::size_t i) const {
+    return line_ + line_of(key) * kShelves + ((key >> 2) + i) % kShelves;
   }
-  Table& made_table() {
-    Table* table = table_.load(std::memory_order_acquire);
-    if (table != nullptr) return *table;
-    auto made = std::make_unique<Table>();
-    if (table_.compare_exchange_strong(table, made.get(), std::memory_order_acq_rel)) {
-      return *made.release();
-    }
-    return *table;
+  std::atomic<os::Ticks>& released_of(const std::atomic<std::uint64_t>* shelf) {
+    return released_[static_cast<std::uint64_t>(shelf - line_)];
   }
   // With its word, which names the lock until it is swapped.
   struct Found {
-    Table* table = nullptr;  // nullptr: it is on no shelf
-    std::size_t shelf = 0;
+    std::atomic<std::uint64_t>* shelf = nullptr;  // nullptr: it is on none
     std::uint64_t word = 0;
   };
-  Found find(LockKey key) {
-    Table* const table = table_.load(std::memory_order_acquire);
-    if (table == nullptr) return {};
+  Found find(LockKey key) const {
+    if (line_ == nullptr) return {};
     for (std::size_t i = 0; i < kShelves; ++i) {
-      const std::size_t shelf = shelf_of(key, i);
-      const std::uint64_t word = table->words[shelf].load(std::memory_order_relaxed);
-      if (word != 0 && key_of(word) == key) return {table, shelf, word};
+      std::atomic<std::uint64_t>* const shelf = shelf_of(key, i);
+      const std::uint64_t word = shelf->load(std::memory_order_relaxed);
+      if (word != 0 && key_of(word) == key) return {shelf, word};
     }
     return {};
   }
 
-  std::atomic<Table*> table_{nullptr};
+  // By shelf; a line of the cache holds eight locks' words. Times of release are apart, and used by
+  // locks that have travelled.
+  os::ReservedArray<std::atomic<std::uint64_t>> words_;
+  os::ReservedArray<std::atomic<os::Ticks>> released_;
+  std::atomic<std::uint64_t>* line_ = nullptr;  // the first one
 };
 
 }  // namespace amasia::omp
