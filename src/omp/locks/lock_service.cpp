@@ -411,11 +411,16 @@ std::uint32_t LockService::on_native(LockKey key, Arguments... arguments) {
 
 // The thread has released a lock, and may have been asked to stop while it had it. What was its
 // node's may be another's afterwards.
-void LockService::stop_if_asked() {
-  ThreadFrame* const frame = current_frame();
-  if (frame == nullptr || frame->locks_held != 0 || frame->team == nullptr) return;
-  Halt& halt = frame->team->halt();
-  if (halt.is_asked(*frame) && halt.end_call(*frame)) frame->team->stop_in_call(*frame);
+void LockService::stop_if_asked(ThreadFrame& frame) {
+  if (frame.locks_held != 0 || frame.team == nullptr) return;
+  Halt& halt = frame.team->halt();
+  if (halt.is_asked(frame) && halt.end_call(frame)) frame.team->stop_in_call(frame);
+}
+
+void LockService::release_in_region(ThreadFrame& frame, LockKey key) {
+  --frame.locks_held;
+  release_with_care(key);
+  stop_if_asked(frame);
 }
 
 // Whether the calling thread has it now. It may be taken for as long as a short critical section.
@@ -462,7 +467,9 @@ bool LockService::try_acquire(LockKey key) {
   return taken;
 }
 
-void LockService::release_awaited(LockKey key) { on_native<&LockService::do_release>(key); }
+void LockService::release_with_care(LockKey key) {
+  if (!resting_.give_back(key)) on_native<&LockService::do_release>(key);
+}
 
 std::uint32_t LockService::acquire_nested(LockKey key, std::uint32_t region) {
   count_held(1);
@@ -478,7 +485,7 @@ std::uint32_t LockService::try_acquire_nested(LockKey key, std::uint32_t region)
 std::uint32_t LockService::release_nested(LockKey key) {
   count_held(-1);
   const std::uint32_t left = on_native<&LockService::do_release_nested>(key);
-  stop_if_asked();
+  if (ThreadFrame* const frame = current_frame(); frame != nullptr) stop_if_asked(*frame);
   return left;
 }
 

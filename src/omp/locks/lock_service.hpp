@@ -69,19 +69,19 @@ class LockService final : public fabric::Handler {
   // releases the thread may go home (team/halt.hpp): then it is in the program again as another
   // thread, and the caller is to return at once.
   void acquire(LockKey key) {
-    if (resting_.try_take(key) == RestingLocks::Answer::kTaken) return count_held(1);
+    if (resting_.take_at_once(key)) [[likely]] return count_held(1);
     acquire_taken_or_away(key);
   }
   bool try_acquire(LockKey key);
   // By the thread that has the lock, or by one that acts for it, also on another node: libgomp lets
   // programs do so. Does not wait; released on another node, the lock is free a message later. Ends
   // the job with a sentence if no thread has the lock.
-  [[gnu::always_inline]] void release(LockKey key) {
-    count_held(-1);
+  void release(LockKey key) {
+    if (ThreadFrame* const frame = current_frame(); frame != nullptr) {
+      return release_in_region(*frame, key);
+    }
     // Where a region stays no other node's thread waits for its locks.
-    const auto is_timed = [] { return current_frame() != nullptr; };
-    if (!resting_.give_back(key, is_timed)) release_awaited(key);
-    if (current_frame() != nullptr) stop_if_asked();
+    if (!resting_.give_back_at_once(key)) [[unlikely]] release_with_care(key);
   }
 
   // Locks that their owner may take again. The owner is the calling thread, together with `region`,
@@ -156,9 +156,10 @@ class LockService final : public fabric::Handler {
   static void count_held(std::int32_t change) {
     if (ThreadFrame* const frame = current_frame(); frame != nullptr) frame->locks_held += change;
   }
-  static void stop_if_asked();
+  static void stop_if_asked(ThreadFrame& frame);
+  [[gnu::noinline]] void release_in_region(ThreadFrame& frame, LockKey key);
   [[gnu::noinline]] void acquire_taken_or_away(LockKey key);
-  [[gnu::noinline]] void release_awaited(LockKey key);
+  [[gnu::noinline]] void release_with_care(LockKey key);
   [[gnu::noinline]] void acquire_in_team(ThreadFrame& frame, LockKey key);
   [[gnu::noinline]] static void acquire_at_home(LockKey key);
   [[gnu::noinline]] std::uint32_t do_acquire(LockKey key);

@@ -16,6 +16,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/base.hpp"
 #include "os/os.hpp"
 
 namespace amasia::omp {
@@ -33,19 +34,38 @@ class RestingLocks {
   };
   enum class Answer : std::uint8_t { kTaken, kHeld, kNotHere };
 
-  // Where there are no addresses for it no lock rests.
   RestingLocks() {
     auto words = os::ReservedArray<std::atomic<std::uint64_t>>::make(kLines * kShelves);
     auto released = os::ReservedArray<std::atomic<os::Ticks>>::make(kLines * kShelves);
-    if (!words.ok() || !released.ok()) return;
+    AMASIA_CHECK(words.ok() && released.ok(), "there are addresses for 128 MiB");
     words_ = std::move(words).value();
     released_ = std::move(released).value();
-    line_ = &words_[0];
+    first_ = &words_[0];
   }
   RestingLocks(const RestingLocks&) = delete;
   RestingLocks& operator=(const RestingLocks&) = delete;
 
   // For any thread, on any stack; they never block.
+  //
+  // The shortest ways: the lock is on its own shelf, which is nearly all there is. False: or it is
+  // not, or held, or another thread is at it.
+  bool take_at_once(LockKey key) {
+    std::atomic<std::uint64_t>& shelf = *shelf_of(key, 0);
+    std::uint64_t word = shelf.load(std::memory_order_relaxed);
+    return (word | kTimedBit) == (key << kFlags | kTimedBit) &&
+           // Acquire, partner: give_back.
+           shelf.compare_exchange_strong(word, word | kHeldBit, std::memory_order_acquire,
+                                         std::memory_order_relaxed);
+  }
+  // By the thread that holds it; when is not noted, which costs as much as all else.
+  bool give_back_at_once(LockKey key) {
+    std::atomic<std::uint64_t>& shelf = *shelf_of(key, 0);
+    std::uint64_t word = shelf.load(std::memory_order_relaxed);
+    return (word | kTimedBit) == (key << kFlags | kTimedBit | kHeldBit) &&
+           // Release, partner: try_take and take_out.
+           shelf.compare_exchange_strong(word, word & ~kHeldBit, std::memory_order_release,
+                                         std::memory_order_relaxed);
+  }
   Answer try_take(LockKey key) {
     for (;;) {
       const Found found = find(key);
@@ -59,13 +79,12 @@ class RestingLocks {
       }
     }
   }
-  // By the thread that holds it. False: it does not rest here as one that is held. `is_timed()`: of
-  // a lock whose releases may be noted, whether this one is; that costs as much as all else.
-  template <typename IsTimed>
-  bool give_back(LockKey key, IsTimed is_timed) {
+  // By the thread that holds it; notes when, if that may be. False: it does not rest here as one
+  // that is held.
+  bool give_back(LockKey key) {
     const Found found = find(key);
     if (found.shelf == nullptr || (found.word & kHeldBit) == 0) return false;
-    if ((found.word & kTimedBit) != 0 && is_timed()) {
+    if ((found.word & kTimedBit) != 0) {
       released_of(found.shelf).store(os::ticks_now(), std::memory_order_relaxed);
     }
     std::uint64_t word = found.word;
@@ -79,7 +98,6 @@ class RestingLocks {
   // it: it is as its owner has it then, whom nobody tells.
   bool put(LockKey key, bool held, bool timed) {
     const std::uint64_t wanted = key << kFlags | (held ? kHeldBit : 0) | (timed ? kTimedBit : 0);
-    if (line_ == nullptr) return false;
     // Empty ones first.
     for (const std::uint64_t free_bits : {~std::uint64_t{0}, kHeldBit}) {
       for (std::size_t i = 0; i < kShelves; ++i) {
@@ -115,16 +133,15 @@ class RestingLocks {
   static_assert(kNotTimed == 0);
 
   static LockKey key_of(std::uint64_t word) { return word >> kFlags; }
-  // Locks that lie side by side share lines, as they do in the program; those at strides do not.
-  static std::size_t line_of(LockKey key) {
-    return ((key >> 5) + (key >> 25) * 0x9e37) % kLines;
-  }
   // The i-th one on its line to look at: first the lock's own, if locks are 4 bytes apart and more.
+  // Locks that lie side by side share lines, as they do in the program; those at strides do not.
   std::atomic<std::uint64_t>* shelf_of(LockKey key, std::size_t i) const {
-    return line_ + line_of(key) * kShelves + ((key >> 2) + i) % kShelves;
+    const std::size_t far = (key >> 25) * 0x9e37 * kShelves;
+    const std::size_t own = ((key >> 2) + far) % (kLines * kShelves);
+    return first_ + (own / kShelves * kShelves + (own + i) % kShelves);
   }
   std::atomic<os::Ticks>& released_of(const std::atomic<std::uint64_t>* shelf) {
-    return released_[static_cast<std::uint64_t>(shelf - line_)];
+    return released_[static_cast<std::uint64_t>(shelf - first_)];
   }
   // With its word, which names the lock until it is swapped.
   struct Found {
@@ -132,7 +149,6 @@ class RestingLocks {
     std::uint64_t word = 0;
   };
   Found find(LockKey key) const {
-    if (line_ == nullptr) return {};
     for (std::size_t i = 0; i < kShelves; ++i) {
       std::atomic<std::uint64_t>* const shelf = shelf_of(key, i);
       const std::uint64_t word = shelf->load(std::memory_order_relaxed);
@@ -145,7 +161,7 @@ class RestingLocks {
   // locks that have travelled.
   os::ReservedArray<std::atomic<std::uint64_t>> words_;
   os::ReservedArray<std::atomic<os::Ticks>> released_;
-  std::atomic<std::uint64_t>* line_ = nullptr;  // the first one
+  std::atomic<std::uint64_t>* first_ = nullptr;
 };
 
 }  // namespace amasia::omp

@@ -14,23 +14,22 @@ namespace {
 
 using Answer = RestingLocks::Answer;
 constexpr LockKey kKey = 0x7f0012345678;
-constexpr auto always = [] { return true; };
 
 TEST(RestingLocks, AreTakenAndGivenBack) {
   RestingLocks locks;
   EXPECT_EQ(locks.try_take(kKey), Answer::kNotHere);
-  EXPECT_FALSE(locks.give_back(kKey, always));
+  EXPECT_FALSE(locks.give_back(kKey));
   ASSERT_TRUE(locks.put(kKey, true, false));
   EXPECT_EQ(locks.try_take(kKey), Answer::kHeld);
-  EXPECT_TRUE(locks.give_back(kKey, always));
-  EXPECT_FALSE(locks.give_back(kKey, always)) << "it is free";
+  EXPECT_TRUE(locks.give_back(kKey));
+  EXPECT_FALSE(locks.give_back(kKey)) << "it is free";
   EXPECT_EQ(locks.try_take(kKey), Answer::kTaken);
   EXPECT_EQ(locks.try_take(kKey + 8), Answer::kNotHere);
   const auto rested = locks.take_out(kKey);
   ASSERT_TRUE(rested.has_value());
   EXPECT_TRUE(rested->held);
   EXPECT_EQ(rested->released, RestingLocks::kNotTimed);
-  EXPECT_FALSE(locks.give_back(kKey, always)) << "it does not rest any more";
+  EXPECT_FALSE(locks.give_back(kKey)) << "it does not rest any more";
   EXPECT_FALSE(locks.take_out(kKey).has_value());
 }
 
@@ -40,12 +39,12 @@ TEST(RestingLocks, SayWhenTheyWereReleasedIfThatIsToBeNoted) {
   EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed);
   ASSERT_TRUE(locks.put(kKey, true, true));
   const os::Ticks before = os::ticks_now();
-  EXPECT_TRUE(locks.give_back(kKey, always));
+  EXPECT_TRUE(locks.give_back(kKey));
   EXPECT_GE(locks.take_out(kKey)->released, before);
   ASSERT_TRUE(locks.put(kKey, false, true));
   EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed) << "another one's time";
   ASSERT_TRUE(locks.put(kKey, true, true));
-  EXPECT_TRUE(locks.give_back(kKey, [] { return false; }));
+  EXPECT_TRUE(locks.give_back_at_once(kKey));
   EXPECT_EQ(locks.take_out(kKey)->released, RestingLocks::kNotTimed);
 }
 
@@ -61,7 +60,7 @@ TEST(RestingLocks, AreOnTheirShelvesWhileTheyAreHeld) {
   ASSERT_FALSE(refused.empty());
   for (const LockKey key : held) ASSERT_EQ(locks.try_take(key), Answer::kHeld);
   for (const LockKey key : refused) ASSERT_EQ(locks.try_take(key), Answer::kNotHere);
-  for (const LockKey key : held) ASSERT_TRUE(locks.give_back(key, always));
+  for (const LockKey key : held) ASSERT_TRUE(locks.give_back(key));
   std::size_t put = 0, gone = 0;
   for (const LockKey key : refused) put += locks.put(key, true, false) ? 1 : 0;
   for (const LockKey key : held) gone += locks.try_take(key) == Answer::kNotHere ? 1 : 0;
@@ -76,6 +75,30 @@ TEST(RestingLocks, ManyThatLieSideBySideHaveRoom) {
   for (LockKey i = 0; i < kCount; ++i) {
     ASSERT_EQ(locks.try_take(kFirst + 4 * i), Answer::kTaken) << i;
   }
+}
+
+TEST(RestingLocks, AreTakenAtOnceFromTheirOwnShelves) {
+  RestingLocks locks;
+  EXPECT_FALSE(locks.take_at_once(kKey));
+  for (const bool timed : {false, true}) {
+    ASSERT_TRUE(locks.put(kKey, false, timed));
+    EXPECT_FALSE(locks.give_back_at_once(kKey)) << "it is free";
+    EXPECT_TRUE(locks.take_at_once(kKey));
+    EXPECT_FALSE(locks.take_at_once(kKey)) << "it is held";
+    EXPECT_EQ(locks.try_take(kKey), Answer::kHeld);
+    EXPECT_FALSE(locks.take_at_once(kKey + 4));
+    EXPECT_FALSE(locks.give_back_at_once(kKey + 4));
+    EXPECT_TRUE(locks.give_back_at_once(kKey));
+    EXPECT_FALSE(locks.take_out(kKey)->held);
+  }
+  // Another one's shelf: the next way finds it.
+  const LockKey beside = kKey + (LockKey{1} << 45);
+  ASSERT_TRUE(locks.put(kKey, false, false));
+  ASSERT_TRUE(locks.put(beside, false, false));
+  EXPECT_FALSE(locks.take_at_once(beside));
+  EXPECT_EQ(locks.try_take(beside), Answer::kTaken);
+  EXPECT_FALSE(locks.give_back_at_once(beside));
+  EXPECT_TRUE(locks.give_back(beside));
 }
 
 // The lock's state is on its shelf or with its owner. Threads take it where they find it; one moves
@@ -98,7 +121,7 @@ TEST(RestingLocks, AreHeldByOneThreadWhereverTheyAre) {
     }
   };
   const auto give_back = [&] {
-    if (locks.give_back(kKey, always)) return;
+    if (locks.give_back(kKey)) return;
     const std::lock_guard lock(mutex);
     if (const auto rested = locks.take_out(kKey)) {
       here = true;
