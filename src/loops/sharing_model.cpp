@@ -444,6 +444,7 @@ double SharingModel::promise_of_sharing(bool alone, Nanos elapsed, double part) 
 
 // All nodes share again, by the speeds that were known last.
 void SharingModel::start_over() {
+  set_aside_ = kBudget * spent_alone_;
   findings_of_ = 0;
   did_most_ = 0;
   measured_by_predicted_ = 1;

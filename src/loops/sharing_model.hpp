@@ -114,6 +114,10 @@ class SharingModel {
   // first execution.
   void begin_alone(double until_retried);
 
+  // What an execution that is shared to find out may lose before it is brought home, ns: what has
+  // been put by for that, if this is not the first time.
+  double may_lose() const { return set_aside_; }
+
   // For the next execution: on the nodes of powers > 0, or on the origin alone.
   bool shares() const { return phase_ != Phase::kTrial && phase_ != Phase::kAlone; }
   std::span<const double> powers() const { return {powers_.data(), node_count_}; }
@@ -327,6 +331,7 @@ class SharingModel {
   double tried_ = 0;           // what these executions took, one cold and the warm ones
   double first_stalls_ = 0;    // of these, in which all data came that were needed
   double spent_alone_ = 0;     // since then
+  double set_aside_ = std::numeric_limits<double>::infinity();  // may_lose()
   double trial_time_ = 0, longest_trial_ = 0;  // of the trial's executions that count
   std::uint32_t trial_runs_ = 0;               // so many
   // Of the predicted time alone, as executions in this phase wait; and what is too much.

@@ -67,5 +67,15 @@ TEST(SharingRetry, TakesLongerAfterEachTryInVain) {
   EXPECT_GT(model.until_retried(), 1.5 * first);
 }
 
+// The first try may lose what the program can afford, a further one what time alone has earned.
+TEST(SharingRetry, MayLoseWhatWasPutByForIt) {
+  SharingModel model = left_alone();
+  EXPECT_GT(SharingModel(kLike).may_lose(), 1e9 * kMs);
+  double spent = 0;
+  for (; model.phase() == Phase::kAlone; spent += 10 * kMs) model.observe_alone(10 * kMillis, 0);
+  EXPECT_NEAR(model.may_lose(), spent / 100, 1);
+  EXPECT_GT(model.may_lose(), 5 * kMs) << "what the first try has cost";
+}
+
 }  // namespace
 }  // namespace amasia::loops

@@ -240,7 +240,7 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan.may_come_home = plan.counts && predicts && request.extra.empty() &&
                        (!uses_thread_locals(record) || values_can_follow()) &&
                        services_.can_move_threads();
-  plan.may_lose = trial_budget_.left(plan.started - began_);
+  plan.may_lose = std::min(trial_budget_.left(plan.started - began_), record.model->may_lose());
   const auto works = [](const NodeShare& share) { return share.speed > 0; };
   if (!std::ranges::all_of(record.shares, works)) hand_out_nothing(plan);
   AMASIA_CHECK(plan.global(), "threads beyond the origin's capacity have another node");
