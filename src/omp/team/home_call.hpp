@@ -42,7 +42,7 @@ class Node;
 class HomeCall {
  public:
   struct Settings {
-    Nanos tick = 20 * base::kMillisecond;
+    Nanos tick = 10 * base::kMillisecond;
     bool insists = false;  // for tests: every look finds that it pays
   };
 
