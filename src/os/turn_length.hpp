@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether threads that share a core should have short turns on it. They cost each thread its
-// caches, a tenth of NPB-CPP's SP of class A, and gain only where threads wait without giving the
-// core away, which cannot be seen: so both are tried for a while, and what gets further is kept.
-// Pure.
+// caches, a twentieth of NPB-CPP's SP of class A, and gain only where threads wait without giving
+// the core away, which cannot be seen: so both are tried for a while, and what gets further is
+// kept. Pure.
 #pragma once
 
 #include <algorithm>
@@ -45,7 +45,7 @@ class TurnLength {
   enum class Stage : std::uint8_t { kTryLong, kTryShort, kKeep };
 
   // Who passes less than this in both windows says nothing: longer ones are tried, and who passes
-  // nothing for seconds has short turns, as a tenth lost is little beside a wait of
+  // nothing for seconds has short turns, as a twentieth lost is little beside a wait of
   // milliseconds for each word from another thread.
   static constexpr double kFew = 8;
   // Phases of a program differ by less than threads gain that wait for each other.

@@ -47,7 +47,7 @@ void begin(LockService&, void*) {}
 #define AMASIA_LOCK_CALL(NAME, ACTION)                          \
   AMASIA_ENTRY void NAME(void* lock) {                          \
     static constinit Call real{#NAME};                          \
-    LockService* const service = current_locks();                       \
+    LockService* const service = current_locks();               \
     return service != nullptr ? ACTION(*service, lock) : real(lock); \
   }
 #define AMASIA_LOCK(NAME, ACTION)  \
@@ -65,11 +65,11 @@ AMASIA_LOCK(omp_unset_nest_lock, release_nested)
 #define AMASIA_HINT_LOCK(NAME)                                   \
   AMASIA_ENTRY void NAME(void* lock, std::uint32_t hint) {       \
     static constinit HintCall real{#NAME};                       \
-    if (current_locks() == nullptr) real(lock, hint);                    \
+    if (current_locks() == nullptr) real(lock, hint);            \
   }                                                              \
   AMASIA_ENTRY void NAME##_(void* lock, const std::uint32_t* hint) { \
     static constinit HintCall real{#NAME};                       \
-    if (current_locks() == nullptr) real(lock, *hint);                   \
+    if (current_locks() == nullptr) real(lock, *hint);           \
   }
 AMASIA_HINT_LOCK(omp_init_lock_with_hint)
 AMASIA_HINT_LOCK(omp_init_nest_lock_with_hint)
@@ -77,7 +77,7 @@ AMASIA_HINT_LOCK(omp_init_nest_lock_with_hint)
 #define AMASIA_TEST_LOCK(NAME, ACTION)                               \
   AMASIA_ENTRY std::int32_t NAME(void* lock) {                       \
     static constinit TestCall real{#NAME};                           \
-    LockService* const service = current_locks();                            \
+    LockService* const service = current_locks();                    \
     return service != nullptr ? ACTION(*service, lock) : real(lock); \
   }
 AMASIA_TEST_LOCK(omp_test_lock, try_acquire)

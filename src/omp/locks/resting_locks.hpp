@@ -47,8 +47,8 @@ class RestingLocks {
 
   // For any thread, on any stack; they never block.
   //
-  // The shortest ways: the lock is on its own shelf, which is nearly all there is. False: or it is
-  // not, or held, or another thread is at it.
+  // The shortest way, for a lock on its own shelf, as nearly all are. False: it is not there, or is
+  // held, or another thread is at it.
   bool take_at_once(LockKey key) {
     std::atomic<std::uint64_t>& shelf = *shelf_of(key, 0);
     std::uint64_t word = shelf.load(std::memory_order_relaxed);
