@@ -16,7 +16,7 @@ static double sums[16];
 
 // To show that the program stays then.
 #ifdef TAKES_ADDRESS
-static long* of_a_thread;
+static long* volatile of_a_thread;  // a store that stays
 #define KEEP(variable) of_a_thread = &(variable)
 #else
 #define KEEP(variable)
