@@ -13,7 +13,8 @@ from launcher import BUILD, LaunchTest, finish, main, nodes_of, start, started_a
 
 SOURCE = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c" / "time_loop_inside.c"
 PROGRAM = str(BUILD / "bin" / "launch_test_time_loop")
-# One second where it is shared, half of that alone; several where memory is slow.
+# As all counts below, so much that most of the program is still to come when sharing has cost what
+# it may: one second where it is shared, half of that alone; several where memory is slow.
 ADDITIONS = "100000000"
 SCATTER = (str(BUILD / "bin" / "launch_test_scatter"), ADDITIONS)
 HANDED_OUT = str(BUILD / "bin" / "launch_test_handed_out")
@@ -39,7 +40,7 @@ class Home(LaunchTest):
         self.assertEqual((result.code, result.out, result.err), (0, plain.stdout, ""))
         return json.loads(file.read_text())["regions"], str(file)
 
-    def statistics(self, *options, threads, command=(PROGRAM, "1000")):
+    def statistics(self, *options, threads, command=(PROGRAM, "3000")):
         (region,), file = self.all_statistics(*options, threads=threads, command=command)
         return region, file
 
@@ -84,7 +85,7 @@ class Home(LaunchTest):
             program = self.build("lines_to_files", compiler)
             for threads in (2, 4):
                 region, _ = self.statistics("-n2", SLOW, threads=threads,
-                                            command=(program, "40000"))
+                                            command=(program, "100000"))
                 self.assertEqual((region["phase"], region["runs_come_home"]), ("alone", 1),
                                  (compiler, threads))
 
@@ -98,7 +99,7 @@ class Home(LaunchTest):
 
     def test_it_goes_on_where_threads_wait_for_each_other_in_calls(self):
         for name, iterations in (("doacross_sweep", "400"), ("ordered_chain", "200000"),
-                                 ("lock_histogram", "1000000")):
+                                 ("lock_histogram", "10000000")):
             program = self.build(name, "clang-19")
             for nodes in (2, 3):
                 region, _ = self.statistics(f"-n{nodes}", threads=nodes,
@@ -111,7 +112,7 @@ class Home(LaunchTest):
             program = self.build("threadprivate_waits", compiler)
             for nodes in (2, 3):
                 regions, _ = self.all_statistics(f"-n{nodes}", threads=nodes,
-                                                 command=(program, "2000"))
+                                                 command=(program, "6000"))
                 come_home = [region["runs_come_home"] for region in regions]
                 self.assertEqual(sorted(come_home), [0, 0, 1], (compiler, nodes))
 
