@@ -155,6 +155,8 @@ void append_region(std::string& out, const RegionStatistics& region) {
                  region.lost_before_home_ns);
   out += ",\"cache_misses_per_1000_instructions\":";
   append_ratio(out, region.misses_per_kilo);
+  out += ",\"work_of_first_half\":";
+  append_ratio(out, region.work_of_first_half);
   out += ",\"loops\":";
   append_list(out, region.loops, [&region](std::string& to, const LoopStatistics& loop) {
     append_loop(to, region, loop);

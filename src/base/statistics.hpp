@@ -165,6 +165,8 @@ struct RegionStatistics {
   Nanos lost_before_home_ns = 0;
   // Last-level cache misses of 1000 instructions, of all nodes that counted; none: none did.
   std::optional<double> misses_per_kilo;
+  // The part of the work that is in the first half of its iterations, where these are unlike.
+  std::optional<double> work_of_first_half;
 
   std::vector<LoopStatistics> loops;  // in the order in which they were met
   std::uint64_t loops_left_out = 0;   // runs of further loops

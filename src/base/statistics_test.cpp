@@ -45,6 +45,7 @@ JobStatistics sample() {
   region.runs_come_home = 1;
   region.lost_before_home_ns = 300;
   region.misses_per_kilo = 2.5;
+  region.work_of_first_half = 0.375;
   LoopStatistics loop;
   loop.site = "a.c:13 main";
   loop.kind = "dynamic";
@@ -103,7 +104,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"settled_ns\":0},\"elsewhere_node\":1,\"profiled\":true,"
             "\"until_retried_ns\":70,\"gathered\":true,"
             "\"runs_come_home\":1,\"lost_before_home_ns\":300,"
-            "\"cache_misses_per_1000_instructions\":2.5,"
+            "\"cache_misses_per_1000_instructions\":2.5,\"work_of_first_half\":0.375,"
             "\"loops\":[{\"site\":\"a.c:13 main\",\"kind\":\"dynamic\","
             "\"schedule\":\"hetprobe-i\",\"form\":\"pool\",\"chunk\":4,\"runs\":2,"
             "\"iterations\":2000,\"per_node\":[{\"id\":0,\"share\":0.7500,\"csr\":1,"
@@ -124,7 +125,7 @@ TEST(Statistics, JsonHasTheDocumentedFields) {
             "\"elsewhere\":{\"runs\":0,\"elapsed_ns\":0,\"settled_runs\":0,\"settled_ns\":0},"
             "\"elsewhere_node\":null,\"profiled\":false,\"until_retried_ns\":0,\"gathered\":false,"
             "\"runs_come_home\":0,\"lost_before_home_ns\":0,"
-            "\"cache_misses_per_1000_instructions\":null,"
+            "\"cache_misses_per_1000_instructions\":null,\"work_of_first_half\":null,"
             "\"loops\":[],\"loops_left_out\":0}]}\n");
 }
 

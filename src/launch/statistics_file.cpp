@@ -234,6 +234,7 @@ RegionStatistics read_region(const Json& json, const std::string& name, std::str
     out.elsewhere_node = static_cast<std::uint32_t>(*node);
   }
   out.misses_per_kilo = read_misses(region);
+  out.work_of_first_half = read_amount(region, "work_of_first_half", 1);
   region.each("loops", std::numeric_limits<std::size_t>::max(),
               [&](const Json& loop, const std::string& at) {
                 out.loops.push_back(read_loop(loop, at, wrong));

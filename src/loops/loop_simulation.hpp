@@ -73,9 +73,10 @@ class Simulation {
     return out;
   }
 
-  // What a static loop takes whose iterations are handed out in parts, by the nodes' speeds.
-  double run_in_parts() {
-    with_speeds_ = true;
+  // What a static loop takes whose iterations are handed out in parts, by the nodes' speeds, or
+  // evenly at first; and what that has told of its cost.
+  double run_in_parts(bool with_speeds = true) {
+    with_speeds_ = with_speeds;
     ProbeCache cache;
     NextRun next;
     late_.assign(nodes(), {});
@@ -86,6 +87,7 @@ class Simulation {
     terms.known = terms.by_region = true;
     return pooled_run(terms, next, cache);
   }
+  const CostSketch& sketch() const { return sketch_; }
 
   // The best that is found with all costs known: one node alone, or neighbouring runs of iterations
   // for the threads of all nodes, or of the first ones, that all end at once.
@@ -212,8 +214,9 @@ class Simulation {
         finished = std::max(finished, now);
       } else if (!taken.range.empty()) {
         const double works = compute(rank, taken.range), waits = stall(rank, taken.range);
-        const Report report{taken.range.size(), static_cast<std::uint64_t>(works),
-                            static_cast<std::uint64_t>(waits), 0};
+        const auto compute = static_cast<std::uint64_t>(works);
+        const Report report{taken.range.size(), compute, static_cast<std::uint64_t>(waits), 0,
+                            compute};
         at(now + works + waits, [&, rank, thread, report](double then) {
           team[rank].news += report;
           step(then, rank, thread, true);
@@ -237,6 +240,7 @@ class Simulation {
       event.act(event.time);
     }
     AMASIA_CHECK(dealer.remaining() == 0, "the whole loop was given out");
+    if (dealer.probe() != nullptr) sketch_ = dealer.probe()->sketch();
     for (std::size_t r = 0; r < nodes(); ++r) late_[r] += team[r].news;
     return finished;
   }
@@ -269,6 +273,7 @@ class Simulation {
   std::vector<std::vector<double>> sums_;  // by node: what the first i iterations take
   std::vector<std::size_t> owners_;        // of the pages
   bool with_speeds_ = false;
+  CostSketch sketch_;                      // of the last run in parts
   std::vector<Report> late_;               // what nodes told when the loop had ended, or not at all
   std::priority_queue<Event> events_;
   std::uint64_t order_ = 0;

@@ -14,6 +14,7 @@
 #include "loops/common_node.hpp"
 #include "loops/common_sharing.hpp"
 #include "loops/common_trial.hpp"
+#include "loops/cost_spread.hpp"
 #include "loops/cpu_limit.hpp"
 #include "loops/dealer.hpp"
 #include "loops/homeward.hpp"

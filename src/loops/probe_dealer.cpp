@@ -97,6 +97,11 @@ ProbeDealer::ProbeDealer(const LoopTerms& loop, std::span<const Power> powers)
     if (node.size > 0) node.territory.push_back({blocks[r].begin + node.given, blocks[r].end});
     left_ += node.size;
   }
+  if (!loop.by_region) return;
+  sketch_ = CostSketch(loop.count, powers.size());
+  for (std::size_t r = 0; r < powers.size(); ++r) {
+    sketch_.give(r, {blocks[r].begin, blocks[r].begin + nodes_[r].given});
+  }
 }
 
 void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>& grants) {
@@ -108,6 +113,7 @@ void ProbeDealer::ask(std::size_t rank, const Report& report, std::vector<Grant>
   node.done += report.iterations;
   done_ += report.iterations;
   AMASIA_CHECK(node.done <= node.given, "a node executes what it was given");
+  if (loop_.by_region) sketch_.tell(rank, report);
   if (may_decide() && !keeps_territories()) decide();
   answer(rank, grants);
   // Until nothing changes: what one of them takes may be the last that another one waits for.
@@ -402,6 +408,7 @@ Iterations ProbeDealer::take_front(Node& node, std::uint64_t size) {
   node.size -= range.size();
   node.given += range.size();
   left_ -= range.size();
+  if (loop_.by_region) sketch_.give(static_cast<std::size_t>(&node - nodes_.data()), range);
   return range;
 }
 

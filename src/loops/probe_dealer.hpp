@@ -30,6 +30,7 @@
 #include <span>
 #include <vector>
 
+#include "loops/cost_spread.hpp"
 #include "loops/pool.hpp"
 #include "loops/probe_decision.hpp"
 #include "loops/report.hpp"
@@ -85,6 +86,8 @@ class ProbeDealer {
   double expected_ns() const { return expected_ns_; }
   std::uint64_t given(std::size_t rank) const { return nodes_[rank].given; }
   std::uint32_t speed(std::size_t rank) const { return nodes_[rank].power.speed; }
+  // Of a loop that is known by its region; else empty.
+  const CostSketch& sketch() const { return sketch_; }
   bool is_valid() const;
 
  private:
@@ -130,6 +133,7 @@ class ProbeDealer {
   const Node* asking_ = nullptr;  // during ask()
   ProbeDecision decision_;
   double expected_ns_ = 0;
+  CostSketch sketch_;
 };
 
 }  // namespace amasia::loops

@@ -15,12 +15,16 @@ struct Report {
   std::uint64_t compute_ns = 0;
   std::uint64_t stall_ns = 0;  // waiting for pages of other nodes
   std::uint64_t faults = 0;
+  // Of a loop that is handed out in parts: so long they had their cores, which others may want
+  // meanwhile to serve pages.
+  std::uint64_t cpu_ns = 0;
 
   constexpr Report& operator+=(const Report& other) {
     iterations += other.iterations;
     compute_ns += other.compute_ns;
     stall_ns += other.stall_ns;
     faults += other.faults;
+    cpu_ns += other.cpu_ns;
     return *this;
   }
   friend constexpr bool operator==(const Report&, const Report&) = default;

@@ -299,7 +299,8 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
       runs_in_phase_ == 1 && did_most_before() && nodes[0].work < kMostOfIt;
   const bool leave =
       begin_to_leave || static_cast<double>(nodes[0].stall) < kOneWay * latest_.elapsed;
-  const double most_elapsed = (leave ? kMostComing : comes_ ? kMostMoving : kMostLoss) * least;
+  const double most_elapsed =
+      (leave ? kMostComing : comes_ || shifts_ ? kMostMoving : kMostLoss) * least;
   const bool soon = latest_.elapsed - least < kMostToCome * fell_by_;
   const bool comes_on = data_come_ && soon && latest_.elapsed < kMostComing * most;
   // One that takes much longer than the one before may have been disturbed.
@@ -447,6 +448,7 @@ void SharingModel::start_over() {
   set_aside_ = kBudget * spent_alone_;
   findings_of_ = 0;
   did_most_ = 0;
+  shifts_ = false;
   measured_by_predicted_ = 1;
   findings_.tried_alone = false;
   most_doubt_ = kRunsInDoubt;

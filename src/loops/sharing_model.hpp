@@ -140,6 +140,9 @@ class SharingModel {
   void leave_out(std::span<const bool> idle);
   // The same: whether they begin the next execution with other shares, whose data follow.
   void expect_moves(bool moves) { moves_next_ = moves; }
+  // Before observe_shared(), of the first execution: the next one has its seams elsewhere, where
+  // its data will stay.
+  void expect_shift() { shifts_ = true; }
   // Before observe_shared(): what other regions have taken since this one's last execution, if one
   // of them was shared. They may use the same data, which follow its shares. 0: there was none.
   void note_others(Nanos elapsed) { others_ = static_cast<double>(elapsed); }
@@ -324,6 +327,7 @@ class SharingModel {
   double fell_by_ = 0;  // the latest execution took so much less than the one before
   std::uint32_t most_warm_runs_ = kMostWarmRuns;
   bool moves_next_ = false;    // expect_moves()
+  bool shifts_ = false;        // expect_shift()
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.

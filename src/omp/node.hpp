@@ -55,6 +55,7 @@ class SpinWatch;    // teams with more threads than cores
 class Doacross;     // loops whose iterations wait for named ones
 class Turns;        // loops with ordered parts
 class WorkSharing;  // loops that are handed out at run time
+struct LoopAdvice;  // what these say about the nodes
 
 // 0x200-0x23f is Node's own; 0x240-0x27f WorkSharing's, 0x280-0x2bf LockService's.
 // Those of the constructs that order iterations follow.
@@ -299,7 +300,8 @@ class Node final : public fabric::Handler {
   void keep_values(std::uint32_t count, IsExpected is_expected);
   bool owns_values();
   void note_shared(const RegionPlan& plan, std::span<const NodeTotals> totals, Nanos joining);
-  void heed_loops(RegionRecord& record);
+  void weigh_work(const RegionPlan& plan, const LoopAdvice& advice, RegionRecord& record) const;
+  void heed_loops(const LoopAdvice& advice, RegionRecord& record) const;
   void log_decision(const RegionRecord& record, bool alone, Nanos elapsed) const;
   void count_time(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);
   void try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos stall);

@@ -138,6 +138,11 @@ void append_region(std::string& out, const RegionStatistics& region) {
   if (const std::string advice = base::sharing_advice(region); !advice.empty()) {
     out += "  " + advice + '\n';
   }
+  if (region.work_of_first_half) {
+    fmt::format_to(Output(out),
+                   "  its iterations are unlike: the first half is {:.2f} of the work\n",
+                   *region.work_of_first_half);
+  }
   append_nodes(out, region);
   if (region.decided_runs() > 0) append_outcomes(out, region);
   for (const base::LoopStatistics& loop : region.loops) append_loop(out, region, loop);

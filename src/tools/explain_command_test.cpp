@@ -112,6 +112,7 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   region.profiled = region.gathered = true;
   region.until_retried_ns = 70;
   region.misses_per_kilo = 2.5;
+  region.work_of_first_half = 0.375;
   region.per_node[1].misses_per_kilo = 0.75;
   const auto read = launch::parse_statistics(to_json(job));
   ASSERT_TRUE(read.ok()) << read.error().message;
@@ -121,6 +122,7 @@ TEST(Explain, TellsWhatWasCountedAndOfAnotherNode) {
   EXPECT_TRUE(has("  on node 1 only, with other regions: 10.0 ms a run, where node 0 "
                   "alone would take 26.9 ms"));
   EXPECT_TRUE(has("; 2.5 cache misses in 1000 instructions"));
+  EXPECT_TRUE(has("\n  its iterations are unlike: the first half is 0.38 of the work\n"));
   EXPECT_TRUE(has("     CSR   misses of 1000\n"));
   EXPECT_TRUE(has("    1.00                -\n"));
   EXPECT_TRUE(has("    0.33             0.75\n"));

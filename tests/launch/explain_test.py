@@ -9,6 +9,7 @@ import subprocess
 from launcher import BUILD, LaunchTest, main
 
 PROGRAM = str(BUILD / "bin" / "launch_test_explained")
+PROGRAMS = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c"
 
 
 class Explained(LaunchTest):
@@ -59,6 +60,30 @@ class Explained(LaunchTest):
                   "alone": "on node 0 only: ", "cold": "to be shared again"}
         self.assertTrue(region["reason"].startswith(starts[region["phase"]]), region)
         self.assertIn(f"  {region['reason']}\n", self.explain(file))
+
+    def test_rows_of_a_triangle_are_shared_by_their_work(self):
+        source = str(PROGRAMS / "for_triangle.c")
+        program = str(pathlib.Path(self.folder.name) / "triangle")
+        subprocess.run(["clang-19", "-O2", "-fopenmp", source, "-o", program], check=True)
+        file = str(pathlib.Path(self.folder.name) / "stats.json")
+
+        def part_of_first_half():
+            result = self.run_amasia("run", "-n2", "-t1", f"--stats={file}", program, "6000", "6",
+                                     AMASIA_LIBRARY=None)
+            self.assertEqual((result.code, result.err), (0, ""), result)
+            (region,) = json.loads(pathlib.Path(file).read_text())["regions"]
+            return region["work_of_first_half"]
+
+        # A quarter. Beside other programs a first execution may be too disturbed to tell.
+        parts = []
+        while len(parts) < 20 and sum(part is not None for part in parts) < 3:
+            parts.append(part_of_first_half())
+        known = [part for part in parts if part is not None]
+        self.assertEqual(len(known), 3, parts)
+        self.assertGreater(min(known), 0.1, parts)
+        self.assertLess(max(known), 0.4, parts)
+        self.assertRegex(self.explain(file),
+                         r"\n  its iterations are unlike: the first half is 0\.\d\d of the work\n")
 
     def test_a_region_that_has_to_stay(self):
         stats, file = self.statistics("-n2", "--share=never")

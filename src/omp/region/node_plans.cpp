@@ -230,7 +230,8 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   plan_parts(request, record, threads, plan);
   const bool by_core = request.abi == Abi::kKmpc || plan.reentry == Reentry::kNumbered;
   // On the native stack: what is allocated on a managed one costs eight system calls.
-  const RegionRecord::Dealt wanted{threads, record.model->version(), exact, plan.alone, by_core};
+  const RegionRecord::Dealt wanted{threads, record.model->version(), record.spreads,
+                                   exact,   plan.alone,              by_core};
   if (record.dealt != wanted) {
     on_native_stack([&] { deal(wanted, record); });
   }
@@ -329,6 +330,7 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     record.took_part.reset();
     record.apart.reset();
     record.common = {};
+    record.spread.reset();
     if (!record.model.has_value()) {
       gathering_.add(record.gathering);
       record.code = runtime(request.abi).code_of(request.outlined.function);
@@ -384,13 +386,16 @@ void Node::set_calibration(machine::Calibration calibration) {
 }
 
 void Node::deal(RegionRecord::Dealt wanted, RegionRecord& record) {
-  const Deal deal{wanted.threads, wanted.exact, settings_.capacity, record.model->powers()};
+  const std::span<const double> known = record.model->powers();
+  std::vector<double> powers(known.begin(), known.end());
+  if (record.spread.has_value()) record.spread->to_iterations(powers);
+  const Deal deal{wanted.threads, wanted.exact, settings_.capacity, powers};
   if (keeps_placement()) {
     if (record.shares.empty() || wanted.threads != record.dealt.threads) {
       record.shares = wanted.by_core ? pack_threads(wanted.threads, settings_.capacity)
                                      : deal_by_power(deal);
     }
-    if (wanted.by_core) set_speeds(record.shares, record.model->powers(), wanted.alone);
+    if (wanted.by_core) set_speeds(record.shares, powers, wanted.alone);
   } else {
     record.shares = wanted.by_core ? deal_by_core(deal) : deal_by_power(deal);
   }
@@ -515,10 +520,40 @@ Nanos Node::others_since(const RegionRecord& record) const {
   return shared_runs_ > record.seen.shared_runs ? regions_time_ - record.seen.time : 0;
 }
 
+// Of an execution across nodes: how much of the work each node did, where iterations are unlike.
+void Node::weigh_work(const RegionPlan& plan, const LoopAdvice& advice,
+                      RegionRecord& record) const {
+  const std::span<loops::RegionPart> nodes(record.samples.nodes.data(), node_count());
+  if (plan.is_in_parts()) {
+    record.spread = advice.spread;
+    record.has_agreed = false;
+    ++record.spreads;
+    if (!record.spread.has_value()) return;
+    record.model->expect_shift();
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].work = advice.parts[i];
+  } else if (record.spread.has_value()) {
+    std::array<double, base::kMaxNodes> parts{}, times{}, speeds{};
+    for (std::size_t i = 0; i < nodes.size(); ++i) {
+      parts[i] = nodes[i].work;
+      times[i] = static_cast<double>(nodes[i].busy);
+      speeds[i] = settings_.core_speeds[i] * nodes[i].threads;
+    }
+    const auto of_nodes = [&nodes](auto& values) { return std::span(values).first(nodes.size()); };
+    if (!record.has_agreed &&
+        !record.spread->agrees(of_nodes(parts), of_nodes(times), of_nodes(speeds))) {
+      record.spread.reset();
+      ++record.spreads;
+      return;
+    }
+    record.has_agreed = true;
+    record.spread->to_costs(of_nodes(parts));
+    for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].work = parts[i];
+  }
+}
+
 // Of an execution all of whose loops were handed out at run time.
-void Node::heed_loops(RegionRecord& record) {
+void Node::heed_loops(const LoopAdvice& advice, RegionRecord& record) const {
   if (work_sharing_ == nullptr || settings_.fixed_speeds) return;
-  const LoopAdvice advice = work_sharing_->take_advice(last_region_);
   std::array<bool, base::kMaxNodes> idle{};
   for (std::size_t i = 0; i < node_count(); ++i) idle[i] = advice.is_idle(i);
   record.model->leave_out(std::span(idle).first(node_count()));
@@ -561,6 +596,9 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     hold_to_limits(plan.shares, totals, settings_.cpu_limits, plan.started - last_shared_end_,
                    samples);
     last_shared_end_ = plan.started + elapsed;
+    LoopAdvice advice;
+    if (work_sharing_ != nullptr) advice = work_sharing_->take_advice(last_region_);
+    weigh_work(plan, advice, record);
     if (plan.counts) record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
     const bool bound = !by_core && keeps_placement();
@@ -571,9 +609,9 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
                                  samples.divided && !settings_.fixed_speeds && !bound);
     trial_budget_.note(tries, elapsed, record.model->findings().alone);
     common_sharing_.note_speeds({samples.nodes.data(), node_count()}, elapsed);
-    const bool in_parts = plan.reentry != Reentry::kNever && plan.reentry != Reentry::kAsks;
-    if (by_core && !in_parts && !divides_by_speed(plan.shares, totals)) {
-      heed_loops(record);
+    const bool is_one_loop = plan.reentry != Reentry::kNever && plan.reentry != Reentry::kAsks;
+    if (by_core && !is_one_loop && !divides_by_speed(plan.shares, totals)) {
+      heed_loops(advice, record);
     }
     last_shared_ = &record;
   }

@@ -152,6 +152,9 @@ struct RegionRecord {
   std::uint64_t runs_come_home = 0;     // that began shared and ended on the origin
   Nanos lost_before_home = 0;           // by the last of these
   Samples samples;                      // of the last execution that was shared
+  // Where its iterations are unlike: powers are of the cost of its loop, not of the iterations.
+  std::optional<loops::CostSpread> spread;
+  bool has_agreed = false;  // an execution that was divided so, with that
   // How many cores each node's power in the model is of, by node.
   std::vector<double> cores;
   std::bitset<base::kMaxNodes> took_part;  // in a shared execution that this model saw
@@ -171,12 +174,14 @@ struct RegionRecord {
   struct Dealt {
     std::uint32_t threads = 0;
     std::uint32_t version = 0;  // of the model's powers
+    std::uint32_t spreads = 0;  // that were found out before
     bool exact = true;
     bool alone = false;
     bool by_core = false;
     bool operator==(const Dealt&) const = default;
   };
   Dealt dealt;
+  std::uint32_t spreads = 0;  // Dealt's
   Gathering::Region gathering;
   loops::CommonTrial::Member together;
   loops::CommonSharing::Member common;
@@ -210,6 +215,10 @@ struct RegionPlan {
   Nanos started = 0;
 
   bool global() const { return shares.size() > 1; }
+  // Its one loop is handed out in parts.
+  bool is_in_parts() const {
+    return reentry != Reentry::kNever && reentry != Reentry::kAsks && !numbered.stay;
+  }
   // Its threads enter Node::thread_values().
   bool keeps_values() const { return values != KeptValues::kNone; }
 };

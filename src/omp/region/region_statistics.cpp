@@ -79,6 +79,7 @@ void add_decision(const RegionRecord& record, RegionStatistics& region) {
     region.elsewhere_node = static_cast<std::uint32_t>(found.elsewhere_node);
   }
   region.profiled = record.is_profiled;
+  if (record.spread.has_value()) region.work_of_first_half = record.spread->cost_before(0.5);
   region.until_retried_ns = rounded(model.until_retried());
   region.gathered = model.is_gathered() || record.apart != nullptr;
   for (std::size_t i = 0; i < region.csr.size(); ++i) {

@@ -3,9 +3,11 @@
 // place in the program. Plain state: whoever holds it guards it.
 #pragma once
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -45,6 +47,10 @@ struct LoopAdvice {
   std::bitset<base::kMaxNodes> asked, used;
   // One of them that keeps its shares once it has found them begins its next run with others.
   bool moves = false;
+  // Of the one that was handed out in parts: how its cost is spread, if that is clear, and which
+  // part of it each node had, by node.
+  std::optional<loops::CostSpread> spread;
+  std::array<double, base::kMaxNodes> parts{};
 
   void note(std::uint32_t node, bool uses) {
     asked.set(node);

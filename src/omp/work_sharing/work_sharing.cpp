@@ -237,7 +237,7 @@ void WorkSharing::read_clock(ThreadLoop& thread) const {
   thread.begun_ns = os::monotonic_now();
   thread.stall_before_ns = counters.stall_ns;
   thread.faults_before = counters.faults;
-  if (limit_.holds()) thread.cpu_before_ns = os::own_cpu_time();
+  if (limit_.holds() || thread.by_region) thread.cpu_before_ns = os::own_cpu_time();
 }
 
 // A node with a limit of CPU time is taken for as busy as it would be with nothing but that.
@@ -250,7 +250,7 @@ loops::Report WorkSharing::executed(ThreadLoop& thread, std::uint32_t threads) c
   const Nanos cpu = thread.cpu_before_ns - before.cpu_before_ns;
   const Nanos compute = std::max(elapsed - stall, loops::sustained_time(limit_, cpu * threads, 0));
   return {before.in_hand, static_cast<std::uint64_t>(compute), static_cast<std::uint64_t>(stall),
-          thread.faults_before - before.faults_before};
+          thread.faults_before - before.faults_before, static_cast<std::uint64_t>(cpu)};
 }
 
 bool WorkSharing::next_from_pool(NodeLoop& loop, const Team& team, ThreadLoop& thread,

@@ -132,6 +132,7 @@ class WorkSharing final : public fabric::Handler {
   [[gnu::noinline]] void close(NodeLoop& loop);
   void note_left(const NodeLoop& loop);
   void conclude(const GlobalLoop& loop);
+  void note_spread(const GlobalLoop& loop);
   void conclude_dealt_at_once(const NodeLoop& loop, Nanos elapsed);
   void expect(GlobalLoop& loop);
   void read_clock(ThreadLoop& thread) const;

@@ -170,6 +170,7 @@ void WorkSharing::note_left(const NodeLoop& loop) {
 
 // Under global_mutex_; all nodes know that there is no more, and the origin's threads have left.
 void WorkSharing::conclude(const GlobalLoop& loop) {
+  note_spread(loop);
   if (loop.code == nullptr) return;
   const WantBody& body = loop.want.body;
   LoopRunOutcome run;
@@ -192,6 +193,17 @@ void WorkSharing::conclude(const GlobalLoop& loop) {
     run.parts.push_back(part);
   }
   outcomes_.add(loop.function, loop.code, std::move(run));
+}
+
+void WorkSharing::note_spread(const GlobalLoop& loop) {
+  if (loop.want.body.by_region == 0) return;
+  const loops::CostSketch& sketch = loop.dealer.probe()->sketch();
+  advice_.spread = sketch.spread();
+  if (!advice_.spread.has_value()) return;
+  const std::vector<double> parts = sketch.parts_given(*advice_.spread);
+  for (std::size_t r = 0; r < parts.size(); ++r) {
+    advice_.parts[loop.want.sharers[r].node] = parts[r];
+  }
 }
 
 // Nobody had to ask: the first deal was all.
