@@ -38,6 +38,8 @@ constexpr Nanos kNoWait = 2 * base::kMicrosecond;
 constexpr double kRemembered = 0.8;
 // Of what a part takes.
 constexpr double kMostLag = 0.5;
+// So much more than without lags an execution is to take for seams to shift.
+constexpr double kShift = 1.02;
 
 }  // namespace
 
@@ -98,12 +100,37 @@ void SharingModel::note_lags(std::span<const RegionPart> nodes) {
   lag.is_fresh = true;
 }
 
+// After the first execution, before data have come to their nodes, so that none have to move for it
+// later. `alone`: what an execution takes on the origin.
+void SharingModel::heed_lags(double alone) {
+  if (!divisible_ || alone <= 0 || std::exchange(heeds_lags_, true)) return;
+  std::array<double, base::kMaxNodes> rates{};
+  double sum = 0, power = 0;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    rates[i] = powers_[i] / powers_[0] / alone;
+    sum += rates[i];
+    power += powers_[i];
+  }
+  const double end = end_of(1, std::span(rates).first(node_count_));
+  if (end <= kShift / sum) return;
+  for (std::size_t i = 0; i < node_count_; ++i) {
+    powers_[i] = rates[i] * (end - lag_of(i, 1 / sum)) * power;
+  }
+  ++version_;
+  shifts_ = true;
+}
+
 // Where the origin is always the last, it may wait for less by now: that is found out by giving the
 // others more.
 void SharingModel::forget_lags() {
   for (Lag& lag : std::span(lags_).first(node_count_)) {
     if (!std::exchange(lag.is_fresh, false)) lag.ns *= kRemembered;
   }
+}
+
+void SharingModel::set_round_trips(std::span<const double> ns) {
+  AMASIA_CHECK(ns.size() == node_count_, "there is a round trip for each node");
+  for (std::size_t i = 1; i < node_count_; ++i) lags_[i].ns = ns[i];
 }
 
 // The parts with which all end at once are rate_i * (end - lag_i), in work by ns.

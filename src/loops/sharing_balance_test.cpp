@@ -331,6 +331,32 @@ TEST(SharingBalance, WhoBeginsLateHasLess) {
   }
 }
 
+// As known beforehand, so that none of its data follow a share that moves.
+TEST(SharingBalance, WhoIsFarHasLessFromTheSecondExecutionOn) {
+  for (const std::vector<double>& speeds :
+       {std::vector<double>{1, 1}, {1, 0.33}, {1, 0.5, 0.33, 0.25}}) {
+    for (const double lag : {0.0, 0.005, 0.1, 0.3}) {
+      FarNodes nodes(speeds, lag * kMs, 7);
+      SharingModel model(speeds);
+      std::vector<double> round_trips(speeds.size(), lag * kMs);
+      round_trips[0] = 0;
+      model.set_round_trips(round_trips);
+      nodes.run(model);
+      nodes.run(model);
+      const std::vector<double> second(model.powers().begin(), model.powers().end());
+      for (int run = 0; run < 20; ++run) {
+        EXPECT_LT(nodes.run(model), 1.06 * nodes.best())
+            << speeds.size() << " nodes, lag " << lag << ", run " << run;
+      }
+      const double sum = std::accumulate(second.begin(), second.end(), 0.0);
+      for (std::size_t i = 0; i < second.size(); ++i) {
+        EXPECT_NEAR(model.powers()[i] / sum, second[i] / sum, 0.02)
+            << speeds.size() << " nodes, lag " << lag;
+      }
+    }
+  }
+}
+
 // A link that gets quick: the others get their part back.
 TEST(SharingBalance, ALagIsForgotten) {
   const std::vector<double> speeds{1, 1};

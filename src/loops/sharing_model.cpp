@@ -378,6 +378,7 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   if (cold) most_warm_runs_ = kMostWarmRuns;
   const bool waits = phase_ == Phase::kWarm && now.stall > kMostlyWaits * now.elapsed;
   if (skewed && !settles && !waits) rebalance(nodes, now.elapsed);
+  if (cold) heed_lags(std::max(now.alone, now.alone_by_all));
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
   switch (phase_) {

@@ -107,6 +107,9 @@ class SharingModel {
   // How much each node computes with all its cores, relative, where more is known than powers say.
   // By node. Before the first execution.
   void set_throughputs(std::span<const double> throughputs);
+  // How long a message to each node and its answer take, ns, by node; before the first execution,
+  // unless powers are of executions that had that lag. It is a node's until its own shows.
+  void set_round_trips(std::span<const double> ns);
   // Whether the origin's threads can be left without a part, so that another node does it all.
   // Before the first execution.
   void allow_elsewhere() { may_move_ = true; }
@@ -236,6 +239,7 @@ class SharingModel {
   bool tells_of_shares(double elapsed);
   void note_lags(std::span<const RegionPart> nodes);
   void forget_lags();
+  void heed_lags(double alone);
   double end_of(double work, std::span<const double> rates) const;
   double lag_of(std::size_t node, double balanced) const;
   bool is_worth_moving(double imbalance, double moved) const;
@@ -327,7 +331,8 @@ class SharingModel {
   double fell_by_ = 0;  // the latest execution took so much less than the one before
   std::uint32_t most_warm_runs_ = kMostWarmRuns;
   bool moves_next_ = false;    // expect_moves()
-  bool shifts_ = false;        // expect_shift()
+  bool shifts_ = false;        // expect_shift(), or for lags
+  bool heeds_lags_ = false;    // powers are no more those that were known beforehand
   std::uint32_t moves_ = 0;    // executions that were not judged for that, since the beginning
   // In this phase against the next best, by what executions are expected to take, and by what they
   // took; never below 0.

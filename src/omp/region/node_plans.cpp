@@ -352,9 +352,13 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     if (begins_alone) record.model->begin_alone(alone);
     record.is_profiled = has_speeds || begins_alone;
     if (!calibration_.has_value()) return;
-    std::vector<double> break_even;
-    for (const auto& node : calibration_->nodes) break_even.push_back(node.break_even_ns_per_fault);
+    std::vector<double> break_even, round_trips;
+    for (const auto& node : calibration_->nodes) {
+      break_even.push_back(node.break_even_ns_per_fault);
+      round_trips.push_back(node.fault_latency_ns);
+    }
     record.model->set_break_even(break_even);
+    if (!has_speeds) record.model->set_round_trips(round_trips);
   });
 }
 
