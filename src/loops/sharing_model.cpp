@@ -306,7 +306,11 @@ void SharingModel::decide_when_warm(std::span<const RegionPart> nodes, bool sett
   // One that takes much longer than the one before may have been disturbed.
   const bool is_disturbed =
       jumps_ && runs_in_phase_ > 1 && latest_.elapsed < kBeyondHope * most;
-  const bool would_pay = (comes_on || is_disturbed) && computing_ < kClearGain * least;
+  // The first one with its seams where they will stay has more data to fetch than others.
+  const bool is_shifted =
+      shifts_ && runs_in_phase_ == 1 && latest_.elapsed < kMostMoving * least;
+  const bool would_pay =
+      (comes_on || is_disturbed || is_shifted) && computing_ < kClearGain * least;
   const bool may_yet_pay = settles || would_pay || (promises && latest_.elapsed < most_elapsed);
   const bool affordable = latest_.elapsed + findings_.charged - least <= allowance_;
   const bool goes_on = moves || (may_yet_pay && runs_in_phase_ < most_warm_runs_);
@@ -375,10 +379,12 @@ void SharingModel::observe_shared(std::span<const RegionPart> nodes, Nanos elaps
   fell_by_ = before.elapsed - now.elapsed;
   // While nodes fetch and clear pages, each in its own way, what that says of their speeds would
   // move data that have just come.
-  if (cold) most_warm_runs_ = kMostWarmRuns;
   const bool waits = phase_ == Phase::kWarm && now.stall > kMostlyWaits * now.elapsed;
   if (skewed && !settles && !waits) rebalance(nodes, now.elapsed);
-  if (cold) heed_lags(std::max(now.alone, now.alone_by_all));
+  if (cold) {
+    heed_lags(std::max(now.alone, now.alone_by_all));
+    most_warm_runs_ = shifts_ ? kMostWarmRuns + kShiftedRuns : kMostWarmRuns;
+  }
   if (rule_ == Rule::kAlways) return enter(Phase::kShared);
   if (rule_ == Rule::kThreshold) return apply_threshold(nodes);
   switch (phase_) {

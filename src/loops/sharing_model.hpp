@@ -203,6 +203,8 @@ class SharingModel {
   static constexpr std::uint32_t kRunsInDoubt = 4;
   // Executions after the first in which data may come, before it is decided.
   static constexpr std::uint32_t kMostWarmRuns = 4;
+  // And some more, where they come back from where the first one took them.
+  static constexpr std::uint32_t kShiftedRuns = 2;
   // Of what differs by less, the model cannot tell which is better: it is tried.
   static constexpr double kClearGain = 0.9, kClearLoss = 1.3;
   struct Judgement;
