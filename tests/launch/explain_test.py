@@ -127,9 +127,7 @@ class Profile(LaunchTest):
         before, err = self.run_once("-n2", "--profile", str(self.file))
         self.assertEqual(err, "", "the file that --stats writes need not be there yet")
         self.assertFalse(before["profiled"])
-        # Even, but for a link that seems to be slow while the machine is busy.
-        self.assertEqual(before["csr"][0], 1)
-        self.assertAlmostEqual(before["csr"][1], 1, delta=0.2)
+        self.assertEqual(before["csr"], [1, 1])
         # Nothing is handed out then, so that it ends as it begins.
         after, err = self.run_once("-n2", "--schedule=static", "--profile", self.skew())
         self.assertEqual(err, "")

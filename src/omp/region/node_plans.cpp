@@ -17,7 +17,7 @@ namespace {
 
 // A page's way to and fro may take so long by a fast link, too, on a busy machine: then it says
 // nothing of the link. ns.
-constexpr double kFaultHandling = 150 * base::kMicrosecond;
+constexpr double kNearLink = 150 * base::kMicrosecond;
 
 // Nodes whose calibrated speeds differ by less begin with even shares, as a program would expect
 // that schedule(static) gives: a busy moment may have made the difference.
@@ -359,7 +359,7 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     std::vector<double> break_even, round_trips;
     for (const auto& node : calibration_->nodes) {
       break_even.push_back(node.break_even_ns_per_fault);
-      const bool is_far = node.fault_latency_ns > kFaultHandling;
+      const bool is_far = node.fault_latency_ns > kNearLink;
       round_trips.push_back(is_far ? node.fault_latency_ns : 0);
     }
     record.model->set_break_even(break_even);

@@ -195,6 +195,7 @@ void WorkSharing::conclude(const GlobalLoop& loop) {
   outcomes_.add(loop.function, loop.code, std::move(run));
 }
 
+// Under global_mutex_.
 void WorkSharing::note_spread(const GlobalLoop& loop) {
   if (loop.want.body.by_region == 0) return;
   const loops::CostSketch& sketch = loop.dealer.probe()->sketch();
