@@ -193,42 +193,6 @@ bool Coherence::may_ask_ahead() const {
   return !limited() || copies_.count() < copies_allowed();
 }
 
-// `as_writer`: how to ask for pages. A walk that reads may want to own them.
-ReadAhead::Plan Coherence::read_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
-  const PageRun segment = space_.within_segment({fault.page, space_.page_limit()});
-  const PageIndex segment_end = page_at(segment, segment.count);
-  const ReadAhead::Plan plan =
-      read_ahead_.on_fault(fault.page, fault.write, segment_end, on_its_way);
-  for (PageCount i = 0; i < plan.run.count; ++i) ask_for(page_at(plan.run, i), as_writer);
-  return plan;
-}
-
-void Coherence::step_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
-  const StridedWalks::Plan plan = strided_walks_.on_fault(fault.page, fault.write, on_its_way);
-  const bool to_own = as_writer || plan.write;
-  for (const PageIndex page : std::span(plan.pages).first(plan.count)) {
-    if (!space_.is_valid(page)) continue;
-    ask_for(page, to_own);
-    // A step may be several pages long, as was seen when it was last made.
-    if (read_ahead_.reach_from(page, plan.write) == 0) continue;
-    read_ahead({page, 0, plan.write}, to_own, false);
-  }
-}
-
-bool Coherence::is_trigger(const Fault& fault) const {
-  return read_ahead_.is_trigger(fault.page, fault.write) ||
-         strided_walks_.is_trigger(fault.page);
-}
-
-// The first page of the run that one of the two wants to hear of.
-bool Coherence::find_trigger(PageRun run, PageIndex* trigger) const {
-  PageIndex other;
-  const bool in_sequence = read_ahead_.find_trigger(run, trigger);
-  if (!strided_walks_.find_trigger(run, &other)) return in_sequence;
-  if (!in_sequence || other.value < trigger->value) *trigger = other;
-  return true;
-}
-
 // Who writes what has been read would upgrade page by page.
 bool Coherence::ask_for(PageIndex page, bool write) {
   const CacheState state = pages_[page.value].state(is_home(page));
@@ -242,16 +206,6 @@ bool Coherence::ask_for(PageIndex page, bool write) {
   }
   ++counts_.pages_prefetched;
   return true;
-}
-
-void Coherence::read_around(PageIndex page) {
-  std::uint64_t wanted = fill_around_.on_fault(page);
-  const std::uint64_t first = page.value - page.value % FillAround::kBlock;
-  for (; wanted != 0; wanted &= wanted - 1) {
-    const PageIndex other{first + static_cast<std::uint64_t>(std::countr_zero(wanted))};
-    if (!space_.is_valid(other)) continue;  // before the first page of the program's variables
-    ask_for(other, false);
-  }
 }
 
 void Coherence::on_gather(bool on, Nanos now) {

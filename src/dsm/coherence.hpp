@@ -38,6 +38,7 @@
 #include "dsm/protocol/single_writer.hpp"
 #include "dsm/protocol/turns.hpp"
 #include "dsm/recall.hpp"
+#include "dsm/stretches.hpp"
 #include "dsm/strided_walks.hpp"
 #include "dsm/waiting_threads.hpp"
 
@@ -50,6 +51,7 @@ class Coherence {
     Nanos watchdog_period = 5 * base::kSecond;
     PageCount memory_pages = 0;  // 0: no limit
     bool shares_cores = false;   // with other nodes
+    const BlockBounds* blocks = nullptr;
     Engine::Observer* observer = nullptr;
   };
 
@@ -85,6 +87,9 @@ class Coherence {
   // Frames of types kTurnWish (to the origin) and kTurnStretch (from it).
   void on_turn_wish(NodeId from, std::span<const std::byte> body, Nanos now);
   void on_turn_stretch(NodeId from, std::span<const std::byte> body, Nanos now);
+  // Frames of types kStretchQuestion (to the node whose heap the page is in) and kStretchAnswer.
+  void on_stretch_question(NodeId from, std::span<const std::byte> body, Nanos now);
+  void on_stretch_answer(NodeId from, std::span<const std::byte> body, Nanos now);
   bool is_holding() const { return deadlines_.size() > 0; }
   // When on_time() has something to do next; the largest time if never.
   Nanos next_time() const;
@@ -120,11 +125,6 @@ class Coherence {
   bool ask_early(PageIndex page, Recall::Want want);
   bool asks_as_writer(const Fault& fault, protocol::CacheState state, std::uint64_t place);
   bool may_ask_ahead() const;  // there is memory for it
-  ReadAhead::Plan read_ahead(const Fault& fault, bool as_writer, bool on_its_way);
-  void step_ahead(const Fault& fault, bool as_writer, bool on_its_way);
-  bool is_trigger(const Fault& fault) const;
-  bool find_trigger(PageRun run, PageIndex* trigger) const;
-  void read_around(PageIndex page);
   bool ask_for(PageIndex page, bool write);  // false: it is here, or asked for
   void gather();
   void on_record(NodeId from, const Record& record, Contents contents);
@@ -144,6 +144,17 @@ class Coherence {
   void require(int errno_value, std::string_view what, PageRun run);
   void fail(std::string_view sentence);
   void fail_for(NodeId from, std::string_view what);  // what a node did, after its name
+
+  // Walks (coherence_walks.cpp).
+  ReadAhead::Plan read_ahead(const Fault& fault, bool as_writer, bool on_its_way);
+  void step_ahead(const Fault& fault, bool as_writer, bool on_its_way);
+  bool is_trigger(const Fault& fault) const;
+  bool find_trigger(PageRun run, PageIndex* trigger) const;
+  void read_around(PageIndex page);
+  PageIndex end_of_walk(PageIndex page) const;
+  bool is_of_heap(PageIndex page) const;
+  PageRun stretch_of(PageIndex page) const;
+  void find_stretch(PageIndex page);
 
   // Holding and turns (coherence_hold.cpp).
   bool keep_for_now(PageIndex page, protocol::CacheEventKind revocation);
@@ -185,6 +196,7 @@ class Coherence {
   LoadStore load_store_;
   ReadAhead read_ahead_;
   StridedWalks strided_walks_;
+  Stretches stretches_;
   FillAround fill_around_;
   LentPages lent_;
   PageRun gathering_{};  // what of a block is still to be asked back

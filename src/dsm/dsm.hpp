@@ -10,6 +10,7 @@
 //   migratory       pages that nodes in turns read and then write;
 //   load_store      threads that write what they have just read;
 //   recall          what was waited for at the same place of the program
+//   stretches       how far walks may go: through one large block
 //   lent_pages      where the pages are that other nodes have asked for
 // Invariants: the engine and all that it calls touch no managed page through the view, take no lock
 // that a thread can hold while it touches managed memory, and allocate nothing from the managed

@@ -39,6 +39,7 @@ Result<std::unique_ptr<Engine::Service>> Engine::Service::make(AddressSpace& spa
                                     .watchdog_period = settings.watchdog_period,
                                     .memory_pages = settings.memory / base::kPageSize,
                                     .shares_cores = settings.shares_cores,
+                                    .blocks = settings.blocks,
                                     .observer = settings.observer});
   if (!coherence.ok()) return coherence.error();
   {
@@ -173,6 +174,10 @@ void Engine::Service::on_message(const fabric::Incoming& message) {
     coherence_->on_turn_wish(message.from, message.body, now);
   } else if (message.type == kTurnStretch) {
     coherence_->on_turn_stretch(message.from, message.body, now);
+  } else if (message.type == kStretchQuestion) {
+    coherence_->on_stretch_question(message.from, message.body, now);
+  } else if (message.type == kStretchAnswer) {
+    coherence_->on_stretch_answer(message.from, message.body, now);
   } else {
     coherence_->on_frame(message.from, message.body, now);
   }

@@ -22,6 +22,8 @@ class Fabric;
 
 namespace amasia::dsm {
 
+class BlockBounds;
+
 enum class AccessKind : std::uint8_t { kRead, kWrite };
 
 // What a thread waited for. Written by the engine, read by the thread itself (it takes differences
@@ -84,6 +86,9 @@ class Engine {
     // How much managed memory the node may use: copies of other nodes' pages are evicted to stay
     // below. 0: no limit. Pages whose home is here cannot go, whatever it says.
     Bytes memory = 0;
+    // Where large blocks of this node's heap begin and end, beyond which walks are not followed;
+    // outlives the engine. nullptr: nobody tells. All nodes' engines have one, or none has.
+    const BlockBounds* blocks = nullptr;
     int service_core = -1;         // pin the service thread there; -1: do not
     Observer* observer = nullptr;  // outlives the engine; nullptr: failures abort
   };

@@ -568,8 +568,9 @@ TEST(EngineService, LeavesTheCoreToOthersWhileItCannotTakeWhatIsThere) {
   space.release();
 }
 
-// What another node says of turns decides how long this one keeps pages: it is checked first.
-struct RefusedTurns {
+// What another node says of turns and blocks decides what this one keeps and asks for: it is
+// checked first.
+struct RefusedWords {
   std::uint32_t at;  // the node that hears it
   fabric::MessageType type;
   std::vector<std::byte> body;
@@ -593,12 +594,12 @@ class FailureOfOneNode final : public Engine::Observer {
   std::atomic<bool> failed_{false};
 };
 
-TEST(EngineService, RefusesTurnsThatCannotBe) {
+TEST(EngineService, RefusesWhatCannotBe) {
   const auto bytes = [](const auto& value) {
     const auto view = std::as_bytes(std::span(&value, 1));
     return std::vector<std::byte>(view.begin(), view.end());
   };
-  const std::vector<RefusedTurns> all = {
+  const std::vector<RefusedWords> all = {
       {0, kTurnWish, {}, "node 1 sent a malformed wish for turns"},
       {0, kTurnWish, std::vector<std::byte>(9), "node 1 sent a malformed wish for turns"},
       {0, kTurnStretch, bytes(protocol::Stretch{}), "node 1 sent a malformed stretch of turns"},
@@ -606,8 +607,19 @@ TEST(EngineService, RefusesTurnsThatCannotBe) {
       {1, kTurnStretch, std::vector<std::byte>(23), "node 0 sent a malformed stretch of turns"},
       {1, kTurnStretch, bytes(protocol::Stretch{0, 1, Nanos{1} << 60}),
        "node 0 sent a stretch of turns that cannot be"},
+      {1, kStretchQuestion, std::vector<std::byte>(7),
+       "node 0 sent a malformed question of a block"},
+      {1, kStretchQuestion, bytes(StretchQuestion{~std::uint64_t{0}}),
+       "node 0 asked for a block that is not of this node's heap"},
+      {1, kStretchQuestion, bytes(StretchQuestion{base::kGiB / kPageSize}),  // the origin's
+       "node 0 asked for a block that is not of this node's heap"},
+      {1, kStretchAnswer, std::vector<std::byte>(25), "node 0 sent malformed bounds of a block"},
+      {1, kStretchAnswer, bytes(StretchAnswer{1, ~std::uint64_t{0}, 1}),
+       "node 0 sent bounds of a block that cannot be"},
+      {1, kStretchAnswer, bytes(StretchAnswer{1, base::kGiB / kPageSize, ~std::uint64_t{0}}),
+       "node 0 sent bounds of a block that cannot be"},
   };
-  for (const RefusedTurns& one : all) {
+  for (const RefusedWords& one : all) {
     const auto network = fabric::make_loopback(2);
     const NodeId self{static_cast<NodeId::representation>(one.at)};
     AddressSpace space;
@@ -629,6 +641,42 @@ TEST(EngineService, RefusesTurnsThatCannotBe) {
       engine.value()->shutdown();
     }
     space.release();
+  }
+}
+
+// Two arrays, one behind the other, of which another node works on the second one.
+TEST_P(EngineTest, AWalkIsNotFollowedBeyondItsBlock) {
+  if (nodes() == 1) return;
+  constexpr Bytes kPages = 128;
+  Engine::Settings settings;
+  settings.read_ahead_pages = 128;
+  for (const bool bounded : {false, true}) {
+    TestCluster cluster(nodes(), settings);
+    if (bounded) {
+      cluster.note_block(0, 0, kPages * kPageSize);
+      cluster.note_block(0, kPages * kPageSize, kPages * kPageSize);
+    }
+    const std::uint32_t last = nodes() - 1;
+    for (Bytes i = 0; i < 2 * kPages; ++i) *cluster.at<Bytes>(0, 0, i * kPageSize) = i + 1;
+    for (Bytes i = 0; i < kPages; ++i) {
+      ASSERT_EQ(*cluster.at<Bytes>(last, 0, i * kPageSize), i + 1);
+    }
+    const Statistics walked = cluster.engine(last).statistics();
+    if (bounded) {
+      EXPECT_EQ(walked.pages_in, kPages);
+    } else {
+      EXPECT_GT(walked.pages_in, kPages + kPages / 4);
+    }
+    EXPECT_LT(walked.faults_read, kPages / 4) << "it was followed";
+    // It may go on all the same.
+    for (Bytes i = kPages; i < 2 * kPages; ++i) {
+      ASSERT_EQ(*cluster.at<Bytes>(last, 0, i * kPageSize), i + 1);
+    }
+    const Statistics both = cluster.engine(last).statistics();
+    EXPECT_LT(both.faults_read, kPages / 2);
+    if (bounded) {
+      EXPECT_EQ(both.pages_in, 2 * kPages);
+    }
   }
 }
 

@@ -23,12 +23,25 @@ namespace amasia::dsm {
 inline constexpr fabric::MessageType kPageFrame = 0x100;
 inline constexpr fabric::MessageType kTurnWish = 0x101;     // to the origin: TurnWish
 inline constexpr fabric::MessageType kTurnStretch = 0x102;  // from it: protocol::Stretch
+// To the node whose heap a page is in: StretchQuestion; and from it: StretchAnswer.
+inline constexpr fabric::MessageType kStretchQuestion = 0x103;
+inline constexpr fabric::MessageType kStretchAnswer = 0x104;
 inline constexpr fabric::MessageType kFirstDsmType = 0x100;
 inline constexpr fabric::MessageType kLastDsmType = 0x1ff;
 
 // How long the sender wishes turns to be (protocol/turns.hpp).
 struct TurnWish {
   Nanos length = 0;
+};
+
+// What a walk by the page may go through (heap/block_bounds.hpp). No pages: nothing tells.
+struct StretchQuestion {
+  std::uint64_t page = 0;
+};
+struct StretchAnswer {
+  std::uint64_t page = 0;
+  std::uint64_t first = 0;
+  std::uint64_t count = 0;
 };
 
 inline constexpr std::size_t kMaxRecords = 63;

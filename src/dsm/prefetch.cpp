@@ -52,6 +52,7 @@ ReadAhead::Plan ReadAhead::begin(PageIndex page, bool write, PageIndex segment_e
       std::min({stream.known_end, page.value + largest + 1, segment_end.value});
   stream.window = end - page.value - 1;
   stream.ahead_end = end;
+  if (end == segment_end.value) stream.bound = end;
   if (end < stream.known_end) {
     stream.trigger = page.value + 1 + stream.window / 2;
   } else if (++walk.repeats % kRelearn == 0) {
@@ -93,6 +94,7 @@ ReadAhead::Plan ReadAhead::open_window(Stream& stream, PageIndex page, PageIndex
   const bool is_last = stream.known_end >= first && end >= stream.known_end;
   if (is_last) end = stream.known_end;
   stream.trigger = 0;
+  stream.bound = end == segment_end.value ? end : 0;
   if (end <= first) {
     stream.ahead_end = std::max(stream.ahead_end, page.value + 1);
     return {};
@@ -125,7 +127,7 @@ ReadAhead::Plan ReadAhead::on_fault(PageIndex page, bool write, PageIndex segmen
     Walk& walk = walk_from(stream->first, write);
     if (walk.look_out == page.value) walk.look_out = 0;  // it still comes as far
   }
-  if (page.value == stream->known_end) {  // and now goes on
+  if (page.value == stream->known_end || page.value == stream->bound) {  // and now goes on
     stream->known_end = 0;
     stream->window = 0;
     stream->length = 1;

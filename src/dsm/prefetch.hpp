@@ -53,8 +53,8 @@ class ReadAhead {
     bool is_followed = false;  // the fault is one of a walk for which windows were opened before
   };
 
-  // `segment_end`: one more than the last page that may be asked for. `on_its_way`: the page has
-  // been asked for already.
+  // `segment_end`: one more than the last page that may be asked for; who walks on there begins
+  // anew. `on_its_way`: the page has been asked for already.
   Plan on_fault(PageIndex page, bool write, PageIndex segment_end, bool on_its_way = false);
 
   // How far the walk from this page came the last time, in pages; 0: none is remembered.
@@ -75,6 +75,7 @@ class ReadAhead {
     std::uint32_t length = 0;  // faults in sequence
     bool write = false;
     std::uint64_t known_end = 0;  // of the walks that began there before; 0: none did
+    std::uint64_t bound = 0;      // the segment's end, where a window was cut; 0: none was
   };
   // How far the walks that began at a page came.
   struct Walk {

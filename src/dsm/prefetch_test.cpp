@@ -78,6 +78,18 @@ TEST(ReadAhead, WindowsDoubleUpToTheLimitAndStopAtTheSegment) {
   EXPECT_EQ(ahead.on_fault(PageIndex{40}, false, PageIndex{45}).run.count, 0U);
 }
 
+TEST(ReadAhead, WhoWalksOnBehindTheSegmentBeginsAnew) {
+  ReadAhead ahead(16);
+  std::set<std::uint64_t> asked;
+  for (std::uint64_t page = 10; page < 30; ++page) {
+    const auto plan = ahead.on_fault(PageIndex{page}, false, PageIndex{30});
+    for (PageCount i = 0; i < plan.run.count; ++i) asked.insert(plan.run.first.value + i);
+  }
+  EXPECT_EQ(*asked.rbegin(), 29U);
+  EXPECT_EQ(ahead.on_fault(PageIndex{30}, false, kEnd).run.count, 0U);
+  EXPECT_EQ(ahead.on_fault(PageIndex{31}, false, kEnd).run, (PageRun{PageIndex{32}, 4}));
+}
+
 TEST(ReadAhead, WritesNeedALongerWalkAndAskForLess) {
   ReadAhead ahead(16);
   for (std::uint64_t page = 10; page < 13; ++page) {

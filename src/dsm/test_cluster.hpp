@@ -31,7 +31,11 @@ class TestCluster {
     }
     for (std::uint32_t k = 0; k < node_count; ++k) {
       const NodeId node{static_cast<NodeId::representation>(k)};
-      auto engine = Engine::make(*spaces_[k], network_->fabric(node), settings);
+      blocks_.push_back(std::make_unique<BlockBounds>());
+      AMASIA_CHECK(blocks_[k]->start(spaces_[k]->heap(node)) == 0, "a test cluster needs memory");
+      Engine::Settings own = settings;
+      own.blocks = blocks_[k].get();
+      auto engine = Engine::make(*spaces_[k], network_->fabric(node), own);
       if (!engine.ok()) {
         base::log_line(base::LogLevel::kError, "{}", engine.error().message);
         AMASIA_CHECK(false, "a test cluster needs userfaultfd");
@@ -51,6 +55,11 @@ class TestCluster {
   std::uint32_t size() const { return static_cast<std::uint32_t>(engines_.size()); }
   Engine& engine(std::uint32_t node) { return *engines_[node]; }
 
+  // A large block of the heap of `home`.
+  void note_block(std::uint32_t home, Bytes offset, Bytes size) {
+    blocks_[home]->note(at<std::byte>(home, home, offset), size);
+  }
+
   // Where `node` sees byte `offset` of the heap of `home`.
   template <typename T>
   T* at(std::uint32_t node, std::uint32_t home, Bytes offset = 0) {
@@ -63,6 +72,7 @@ class TestCluster {
  private:
   std::unique_ptr<fabric::LoopbackNetwork> network_;
   std::vector<std::unique_ptr<AddressSpace>> spaces_;
+  std::vector<std::unique_ptr<BlockBounds>> blocks_;  // never given back: a few KiB each
   std::vector<std::unique_ptr<Engine>> engines_;
 };
 

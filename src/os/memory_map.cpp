@@ -52,6 +52,15 @@ int map_shared(int descriptor, Bytes offset, Bytes size, Placement placement,
   return 0;
 }
 
+int map_zeroes(Bytes size, std::uintptr_t* address) noexcept {
+  void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapped == MAP_FAILED) return errno;
+  ::madvise(mapped, size, MADV_DONTDUMP);
+  *address = reinterpret_cast<std::uintptr_t>(mapped);
+  return 0;
+}
+
 int unmap(std::uintptr_t address, Bytes size) noexcept {
   return ::munmap(as_pointer(address), size) == 0 ? 0 : errno;
 }
@@ -95,15 +104,12 @@ int exclude_from_dumps(std::uintptr_t address, Bytes size) noexcept {
 }
 
 Result<Reservation> Reservation::make(Bytes size) {
-  void* const mapped = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
-                              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapped == MAP_FAILED) {
-    const int reason = errno;
+  std::uintptr_t mapped = 0;
+  if (const int reason = map_zeroes(size, &mapped); reason != 0) {
     return base::errno_error(reason, fmt::format("cannot reserve {} bytes of addresses", size));
   }
-  ::madvise(mapped, size, MADV_DONTDUMP);
   Reservation made;
-  made.address_ = mapped;
+  made.address_ = as_pointer(mapped);
   made.size_ = size;
   return made;
 }

@@ -26,6 +26,8 @@ enum class Placement {
 // the address got. Memory is not reserved in advance.
 int map_shared(int descriptor, Bytes offset, Bytes size, Placement placement,
                std::uintptr_t* address) noexcept;
+// Private zeroes, which cost memory only where they were written and are left out of core dumps.
+int map_zeroes(Bytes size, std::uintptr_t* address) noexcept;
 int unmap(std::uintptr_t address, Bytes size) noexcept;
 
 // Drops the pages from the mapping; a file's content stays (MADV_DONTNEED).

@@ -91,6 +91,9 @@ EarlyOutcome Heap::start(AddressRange range, const Settings& settings) noexcept 
   // Large blocks begin on a page of their own, so that no page is shared for nothing.
   amasia_je_opt_cache_oblivious = false;
   range_ = range;
+  if (const int error = bounds_.start(range); error != 0) {
+    return {"reserve the table of large blocks", error};
+  }
   largest_block_ = std::min(settings.largest_block, range.size());
   const AddressRange spread =
       settings.spread.size() > 0 ? settings.spread : AddressRange{range.end, range.end};
@@ -168,9 +171,12 @@ void Heap::bind_thread() noexcept {
 // A thread whose thread-local data is being destroyed is unbound again, behind our back, and gets
 // metadata memory; so every block is looked at.
 void* Heap::ensure_inside(void* block, std::size_t size, int flags) noexcept {
-  if (__builtin_expect(block == nullptr || owns(block), 1)) return block;
-  amasia_je_free(block);
-  return allocate_explicitly(size, flags);
+  if (__builtin_expect(block != nullptr && !owns(block), 0)) {
+    amasia_je_free(block);
+    block = allocate_explicitly(size, flags);
+  }
+  if (block != nullptr) bounds_.note(block, size);
+  return block;
 }
 
 void* Heap::allocate_explicitly(std::size_t size, int flags) noexcept {
@@ -218,9 +224,15 @@ void* Heap::reallocate(void* block, std::size_t size) noexcept {
   }
   if (__builtin_expect(!thread_is_bound, 0)) bind_thread();
   void* const moved = amasia_je_realloc(block, size);
-  if (__builtin_expect(moved == nullptr || owns(moved), 1)) return moved;
+  if (__builtin_expect(moved == nullptr || owns(moved), 1)) {
+    if (moved != nullptr) bounds_.note(moved, size);
+    return moved;
+  }
   void* const inside = allocate_explicitly(size, 0);
-  if (inside != nullptr) std::memcpy(inside, moved, size);
+  if (inside != nullptr) {
+    bounds_.note(inside, size);
+    std::memcpy(inside, moved, size);
+  }
   amasia_je_free(moved);
   return inside;
 }

@@ -15,6 +15,7 @@
 
 #include "base/base.hpp"
 #include "dsm/address_space.hpp"
+#include "dsm/heap/block_bounds.hpp"
 
 namespace amasia::dsm {
 
@@ -61,6 +62,9 @@ class Heap {
   // Takes no lock and touches no managed memory: may be called from the service thread too.
   std::size_t usable_size(const void* block) const noexcept;
 
+  // Where its large blocks begin and end.
+  const BlockBounds& bounds() const { return bounds_; }
+
   // Bytes of the range taken so far. They are reused but never given back.
   Bytes bytes_taken() const;
 
@@ -85,6 +89,7 @@ class Heap {
   void* allocate_explicitly(std::size_t size, int flags) noexcept;
 
   AddressRange range_;
+  BlockBounds bounds_;
   Bytes largest_block_ = 0;
   Part parts_[3];  // in the order in which they are used
   Part even_part_;

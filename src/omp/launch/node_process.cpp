@@ -233,6 +233,7 @@ Status NodeProcess::run_engine() {
   settings.spin_limit = options().spin_us * base::kMicrosecond;
   settings.shares_cores = board_ != nullptr && board_->cores_are_shared();
   settings.read_ahead_pages = static_cast<std::uint32_t>(options().read_ahead_pages);
+  settings.blocks = &process_.heap.bounds();
   settings.watchdog_period = options().watchdog_s * base::kSecond;
   settings.memory = static_cast<Bytes>(options().memory);
   auto engine = dsm::Engine::make(process_.space, *fabric_, settings);
