@@ -152,12 +152,14 @@ class Node final : public fabric::Handler {
 
   // A fork, in two steps, on the forking thread:
   //   plan = plan_region(request);
-  //   plan.global() ? run_region(request, plan)
-  //                 : (fork by the next runtime with a wrapper, then) finish_single(plan)
+  //   plan.global()    ? run_region(request, plan)
+  //   plan.stands_in() ? run_here(request, plan)
+  //                    : (fork by the next runtime with a wrapper, then) finish_single(plan)
   // plan_region answers for any thread and place; run_region blocks until the region has joined on
   // all nodes. plan.threads is what to push down before a fork that stays (0: nothing).
   RegionPlan plan_region(const RegionRequest& request);
   void run_region(const RegionRequest& request, const RegionPlan& plan);
+  void run_here(const RegionRequest& request, const RegionPlan& plan);
   void finish_single(const RegionPlan& plan);
   // Who is to look at the threads of a fork that stays; nullptr: each may have a core.
   SpinWatch* watch_of(const RegionRequest& request, const RegionPlan& plan);
@@ -281,6 +283,8 @@ class Node final : public fabric::Handler {
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
   void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,
                   RegionPlan& plan);
+  NumberedParts numbers_here(const RegionRequest& request, const RegionRecord& record,
+                             std::uint32_t threads);
   NumberedParts numbers_for(const RegionRequest& request, const RegionRecord& record,
                             std::uint32_t threads);
   bool puts_off(const loops::SharingModel& model, Nanos now) const;

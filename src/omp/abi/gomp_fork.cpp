@@ -136,6 +136,7 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
     node.run_region(request, plan);
     return;
   }
+  if (plan.stands_in()) return node.run_here(request, plan);
   {
     const PlaceScope scope;
     PassedDown passed = pass_down(function, data);

@@ -15,13 +15,16 @@ struct RegionCode {
 };
 
 // How one execution of a region whose code is kNumbered is divided: each thread takes parts of a
-// larger team that there might be, and executes the function for each of its threads.
+// larger team that there might be, or that the program has asked for, and executes the function for
+// each of its threads.
 struct NumberedParts {
   std::uint32_t threads = 0;     // of that team; 0: it is not handed out so
   std::uint32_t extent = 0;      // NumberedLoop's
   bool stay = false;             // each thread has its share by the powers, and no more
   std::uint64_t iterations = 0;  // of the loop; known on the origin
   bool reduce = false;           // IdleThread::reduces; the same
+  // It is the team that the program has asked for, so that all that it executes is told of it.
+  bool is_asked_for = false;
 
   bool are_asked_for_at(const void* function, const void* return_address) const {
     return reinterpret_cast<std::uintptr_t>(return_address) -

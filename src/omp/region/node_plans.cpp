@@ -52,6 +52,11 @@ void hand_out_nothing(RegionPlan& plan) {
   }
 }
 
+// For further iterations, which need no other number of the thread's.
+bool may_be_entered_again(Reentry reentry) {
+  return reentry == Reentry::kPlain || reentry == Reentry::kReduces;
+}
+
 double clear_speed_ratio(const machine::Calibration& calibration, NodeId node) {
   const double ratio = calibration.core_speed_ratio(node);
   return ratio > 1 / kAlike && ratio < kAlike ? 1 : ratio;
@@ -164,7 +169,7 @@ RegionPlan Node::plan_region(const RegionRequest& request) {
     plan.reason = SingleReason::kConcurrent;
     return plan;
   }
-  if (!decide_shares(request, threads, plan)) {
+  if (!decide_shares(request, threads, plan) && !plan.stands_in()) {
     region_busy_.store(false, std::memory_order_release);
     bring_values_home(request, plan.threads != 0 ? plan.threads : threads, plan);
   }
@@ -191,8 +196,11 @@ bool Node::values_can_follow() {
 // program's and of its own loops', so there a region with a static loop may, once the program knows
 // how large teams are (LULESH has a minimum for each thread, and takes the least of
 // omp_get_max_threads() of them), unless its code shows that it does not. Threads find their
-// variables again in teams of the same size.
+// variables again in teams of the same size. Where clang's code may be entered again the region is
+// a loop, and nothing beside it tells how many threads there are.
 bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
+  const bool tells = record.reached.asks_for_numbers || settings_.display_affinity;
+  if (may_be_entered_again(record.code.reentry) && !tells) return uses_thread_locals(record);
   const bool may_index = request.abi == Abi::kGomp && record.reached.asks_for_numbers &&
                          size_asked_.load(std::memory_order_relaxed);
   return request.threads != 0 || record.knows_team_size || may_index ||
@@ -229,6 +237,7 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
                   : put_off ? SingleReason::kPutOff
                             : SingleReason::kDearer;
     if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
+    if (exact) plan.numbered = numbers_here(request, record, threads);
     return false;
   }
   plan_parts(request, record, threads, plan);
@@ -288,6 +297,22 @@ void Node::plan_parts(const RegionRequest& request, const RegionRecord& record,
   plan.reentry = way_to_parts(request, record);
 }
 
+// A region that stays on the origin and whose program counts on its `threads`, which are more than
+// there are cores: they would take turns on these, and wait for each other in the end, for each of
+// which the system has to switch. Of no threads, where others cannot stand in for them.
+NumberedParts Node::numbers_here(const RegionRequest& request, const RegionRecord& record,
+                                 std::uint32_t threads) {
+  const bool may = record.code.reentry == Reentry::kNumbered &&
+                   threads > settings_.capacity[0] && request.extra.empty() &&
+                   request.copied_in.empty() && !settings_.display_affinity &&
+                   !uses_thread_locals(record) && !runtime(request.abi).cancellation();
+  if (!may) return {};
+  return {.threads = threads,
+          .extent = record.code.numbered.extent,
+          .stay = true,
+          .is_asked_for = true};
+}
+
 // For an execution by `threads`; of no threads, where it cannot be divided so.
 NumberedParts Node::numbers_for(const RegionRequest& request, const RegionRecord& record,
                                 std::uint32_t threads) {
@@ -338,7 +363,8 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     if (!record.model.has_value()) {
       gathering_.add(record.gathering);
       record.code = runtime(request.abi).code_of(request.outlined.function);
-      if (services_.has_thread_locals() || request.abi == Abi::kGomp) {
+      if (services_.has_thread_locals() || request.abi == Abi::kGomp ||
+          may_be_entered_again(record.code.reentry)) {
         const void* const function = request.outlined.function;
         record.reached = runtime(request.abi).reached_code_of(function, record.code);
       }

@@ -103,19 +103,68 @@ TEST(Plan, LetsLoopsAskThatNobodyHasSetAtFirst) {
   EXPECT_EQ(set.run(work, {}).reentry, Reentry::kNever);
 }
 
+RegionPlan run_until_dearer(Job& job, std::uint32_t threads) {
+  RegionPlan plan;
+  for (int run = 0; run < 50 && plan.reason != SingleReason::kDearer; ++run) {
+    plan = job.run(nothing, {}, threads);
+  }
+  EXPECT_EQ(plan.reason, SingleReason::kDearer);
+  return plan;
+}
+
 // A team of threads that find variables again has its size; others go by the origin's cores.
 TEST(Plan, KeepsTeamsWhoseThreadsMayUseTheirVariables) {
   for (const bool use : {false, true}) {
     Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
     job.services().kind_ = ThreadLocals::Kind::kMovable;
     job.runtime().reached_.uses_thread_locals = use;
-    RegionPlan plan;
-    for (int run = 0; run < 50 && plan.reason != SingleReason::kDearer; ++run) {
-      plan = job.run(nothing, {});
-    }
-    ASSERT_EQ(plan.reason, SingleReason::kDearer);
-    EXPECT_EQ(plan.threads, use ? 0U : 1U);
+    EXPECT_EQ(run_until_dearer(job, 0).threads, use ? 0U : 1U);
   }
+}
+
+// A program that says how large its teams are finds them so where it could tell.
+TEST(Plan, KeepsTeamsOfASizeThatTheProgramGaveAndCanTell) {
+  for (const Reentry code : {Reentry::kNever, Reentry::kAsks, Reentry::kPlain, Reentry::kReduces}) {
+    for (const bool asks : {false, true}) {
+      for (const std::uint32_t threads : {0U, 3U}) {
+        Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+        job.services().kind_ = ThreadLocals::Kind::kNone;
+        job.runtime().reentry_ = code;
+        job.runtime().reached_.asks_for_numbers = asks;
+        if (threads == 0) job.origin().fix_team_size();
+        const RegionPlan plan = run_until_dearer(job, threads);
+        const bool tells = asks || code == Reentry::kNever || code == Reentry::kAsks;
+        EXPECT_EQ(plan.threads, tells ? threads : 1U);
+        EXPECT_FALSE(plan.stands_in());
+      }
+    }
+  }
+}
+
+std::atomic<int> executions{0};
+
+// On the origin its cores' threads stand in for them all, one after the other.
+TEST(Plan, LetsThreadsStandInForATeamOfASizeThatTheProgramGave) {
+  Job job({3, 2}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  job.services().kind_ = ThreadLocals::Kind::kNone;
+  job.runtime().reentry_ = Reentry::kNumbered;
+  job.origin().fix_team_size();
+  const Work count = [](ThreadFrame& frame, void* const*) {
+    ++executions;
+    EXPECT_EQ(frame.team->size(), frame.team->shares().size() * 2);
+  };
+  RegionPlan plan;
+  for (int run = 0; run < 50 && !plan.stands_in(); ++run) {
+    executions = 0;
+    plan = job.run(count, {});
+  }
+  ASSERT_TRUE(plan.stands_in());
+  EXPECT_EQ(plan.reason, SingleReason::kDearer);
+  EXPECT_EQ(plan.numbered.threads, 6U);
+  EXPECT_TRUE(plan.numbered.stay && plan.numbered.is_asked_for);
+  EXPECT_EQ(executions, 2) << "one for each core";
+  // Another region finds the team.
+  EXPECT_TRUE(job.run(nothing, {}).global());
 }
 
 class PlanByNumbers : public testing::Test {

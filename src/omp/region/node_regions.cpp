@@ -75,6 +75,35 @@ void Node::run_region(const RegionRequest& request, const RegionPlan& plan) {
   region_busy_.store(false, std::memory_order_release);  // partner: plan_region
 }
 
+void Node::run_here(const RegionRequest& request, const RegionPlan& plan) {
+  AMASIA_CHECK(plan.stands_in() && self() == base::kOrigin, "its threads are the origin's");
+  {
+    const PlaceScope place;
+    on_native_stack([&] {
+      LocalRuntime& local = runtime(request.abi);
+      const bool adjusts = local.icvs().dynamic != 0;
+      if (adjusts) local.set_dynamic(false);
+      const NodeShare here{self(), settings_.capacity[0], 0};
+      team_.begin({.region = ++last_region_,
+                   .rank = 0,
+                   .abi = request.abi,
+                   .runtime = &local,
+                   .shares = {&here, 1},
+                   .outlined = request.outlined,
+                   .location = request.location,
+                   .proc_bind = request.proc_bind,
+                   .mend_dynamic = adjusts,
+                   .is_measured = false,
+                   .reentry = Reentry::kNumbered,
+                   .numbered = plan.numbered});
+      team_.run();
+      if (adjusts) local.set_dynamic(true);
+    });
+  }
+  region_busy_.store(false, std::memory_order_release);  // partner: plan_region
+  finish_single(plan);
+}
+
 void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   LocalRuntime& local = runtime(request.abi);
   Icvs icvs = local.icvs();

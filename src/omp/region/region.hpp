@@ -215,6 +215,8 @@ struct RegionPlan {
   Nanos started = 0;
 
   bool global() const { return shares.size() > 1; }
+  // It stays, and as many threads as there are cores stand in for those of its team (`numbered`).
+  bool stands_in() const { return !global() && numbered.threads > 0; }
   // Its one loop is handed out in parts.
   bool is_in_parts() const {
     return reentry != Reentry::kNever && reentry != Reentry::kAsks && !numbered.stay;

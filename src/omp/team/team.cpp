@@ -89,6 +89,7 @@ void Team::begin(const Begin& begin) {
   extra_.assign(begin.extra.begin(), begin.extra.end());
   book_ = begin.book;
   counts_ = begin.counts;
+  is_measured_ = begin.is_measured;
   arguments_ = begin.arguments;
   singles_.reset(local_size());
   // Without a runtime: tests of single constructs.
@@ -164,7 +165,8 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   if (shows_affinity_) runtime_->show_affinity();
   if (values_ != KeptValues::kNone) node_.thread_values().enter(frame.global_id);
   frame.before = node_.services().thread_counters();
-  frame.measures_cpu = counts_ || cpu_is_limited_ || faulted_[local_id] != 0;
+  frame.measures_cpu =
+      is_measured_ && (counts_ || cpu_is_limited_ || faulted_[local_id] != 0);
   frame.active = -os::monotonic_now();
   if (frame.measures_cpu) frame.cpu = -os::own_cpu_time();
   if (counts_ && local_id == 0 && counters_.begin()) frame.counters = &counters_;

@@ -157,6 +157,7 @@ class Team {
     std::span<const std::byte> extra;
     LoopBook* book = nullptr;  // on the origin: the region's
     bool counts = false;       // the leader reads its counters
+    bool is_measured = true;   // totals() are to be asked for
     PageWindow arguments;      // which other nodes give back
     // All threads may come home to the origin at a barrier; whether this node's can. On the origin:
     // what the region may lose before that, ns.
@@ -279,6 +280,7 @@ class Team {
   std::vector<std::byte> extra_;
   LoopBook* book_ = nullptr;
   bool counts_ = false;
+  bool is_measured_ = true;
   PageWindow arguments_;
   LeaderCounters counters_;
 

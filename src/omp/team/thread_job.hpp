@@ -304,6 +304,8 @@ class Job {
     const RegionPlan plan = origin().plan_region(request);
     if (plan.global()) {
       origin().run_region(request, plan);
+    } else if (plan.stands_in()) {
+      origin().run_here(request, plan);
     } else {
       origin().finish_single(plan);
     }
