@@ -135,6 +135,16 @@ class Node final : public fabric::Handler {
   std::uint32_t cores() const { return default_threads(Abi::kKmpc); }
   // The program counts on its teams' size: it has set it, or its threads keep variables that cannot
   // follow them. Any thread.
+  // Where thread-local variables are watched: none has been changed yet but by first threads of
+  // teams. A few ns.
+  bool watches_values() const {
+    return changed_values_.load(std::memory_order_relaxed) == ChangedValues::kNone &&
+           services_.kind_of_thread_locals() == ThreadLocals::Kind::kWatched;
+  }
+  // On a thread of a region that stayed, not its first one, as its part ends.
+  void look_at_values() {
+    if (services_.has_changed_thread_locals()) note_changed_values(ChangedValues::kHere);
+  }
   void fix_team_size() { team_is_fixed_.store(true, std::memory_order_relaxed); }
   // The user or the program has said what schedule(runtime) is. Any thread.
   void note_schedule_set() { schedule_is_set_.store(true, std::memory_order_relaxed); }
@@ -277,6 +287,14 @@ class Node final : public fabric::Handler {
   bool is_exact(const RegionRequest& request, const RegionRecord& record) const;
   bool decide_shares(const RegionRequest& request, std::uint32_t threads, RegionPlan& plan);
   bool keeps_placement() const;
+  bool holds_placement() const { return keeps_placement() || watches_values(); }
+  bool finds_values_again(const RegionRecord& record) const;
+  // Where variables that were watched have been changed first: from then on threads stay there.
+  enum class ChangedValues : std::uint8_t { kNone, kHere, kApart };
+  void note_changed_values(ChangedValues where) {
+    ChangedValues none = ChangedValues::kNone;
+    changed_values_.compare_exchange_strong(none, where, std::memory_order_relaxed);
+  }
   bool uses_thread_locals(const RegionRecord& record) const;
   bool values_can_follow();
   Reentry way_to_parts(const RegionRequest& request, const RegionRecord& record) const;
@@ -367,6 +385,7 @@ class Node final : public fabric::Handler {
   YieldPause yield_pause_;
   std::atomic<bool> region_busy_{false};
   std::atomic<bool> copyin_met_{false};
+  std::atomic<ChangedValues> changed_values_{ChangedValues::kNone};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
   // Of the region that begins, kept for their memory: on the origin the end of its message,

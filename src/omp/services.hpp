@@ -65,6 +65,8 @@ class Services {
   // blocks stay. Any thread, some 100 ns.
   virtual ThreadLocals::Kind kind_of_thread_locals() const { return ThreadLocals::Kind::kBound; }
   virtual std::span<const ThreadBlock> thread_blocks() const { return {}; }
+  // Where they are kWatched: whether the calling thread has changed any. Any thread, some 10 ns.
+  virtual bool has_changed_thread_locals() const { return true; }
   // Whether an address of one of them may be in memory or a register, so that they cannot follow a
   // thread that comes home (homecoming.hpp). Any thread; the first time some 0.1 ms a MiB of code.
   virtual bool may_take_thread_local_addresses() { return true; }

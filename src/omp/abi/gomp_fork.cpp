@@ -30,12 +30,26 @@ struct PassedDown {
   const ThreadFrame* outer;
   bool shows_affinity;
   Node* keeps_values;  // whose thread_values() they enter; nullptr: none
+  Node* looks_at_values;  // that watches_values(); nullptr: none
   SpinWatch* watch;    // nullptr: each thread may have a core
   RegionStack stack;
 };
 
 PassedDown pass_down(Outline function, void* data) {
-  return {nullptr, function, data, thread_context.node, outer_frame(), false, nullptr, nullptr, {}};
+  return {.first_word = nullptr,
+          .function = function,
+          .data = data,
+          .emulated_node = thread_context.node,
+          .outer = outer_frame(),
+          .shows_affinity = false,
+          .keeps_values = nullptr,
+          .looks_at_values = nullptr,
+          .watch = nullptr,
+          .stack = {}};
+}
+
+Node* looking(Node& node, const RegionPlan& plan) {
+  return plan.reason != SingleReason::kNested && node.watches_values() ? &node : nullptr;
 }
 
 // libgomp shows no team of one thread.
@@ -55,6 +69,9 @@ void local_entry(void* passed) {
     WatchedTeam::run(fork.watch, OpenMpRuntime::thread_number(),
                      [&fork] { fork.function(fork.data); });
   });
+  if (fork.looks_at_values != nullptr && OpenMpRuntime::thread_number() != 0) {
+    fork.looks_at_values->look_at_values();
+  }
 }
 
 // Thread-local variables of the program are where copyin's sources are: gcc puts their addresses
@@ -142,6 +159,7 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
     PassedDown passed = pass_down(function, data);
     passed.shows_affinity = request.shows_affinity;
     passed.keeps_values = plan.keeps_values() ? &node : nullptr;
+    passed.looks_at_values = looking(node, plan);
     passed.watch = node.watch_of(request, plan);
     on_native_stack([&] {
       const WatchedTeam watched(passed.watch);
@@ -208,6 +226,7 @@ void start_old(Outline function, void* data, unsigned threads, ForkHere fork_her
   region.plan = node.plan_region(request);
   region.passed.shows_affinity = is_to_be_shown(request, region.plan);
   region.passed.keeps_values = region.plan.keeps_values() ? &node : nullptr;
+  region.passed.looks_at_values = looking(node, region.plan);
   fork_here(&region.passed, region.plan.threads);
   enter_serialized();
   if (region.passed.shows_affinity) show_affinity();

@@ -43,6 +43,7 @@ struct PassedDown {
   bool team_of_one;
   bool shows_affinity;
   Node* keeps_values;  // whose thread_values() they enter; nullptr: none
+  Node* looks_at_values;  // that watches_values(); nullptr: none
   SpinWatch* watch;    // nullptr: each thread may have a core
   RegionStack stack;
 };
@@ -58,12 +59,14 @@ void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* f
       amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
     });
   });
+  if (fork->looks_at_values != nullptr && *bound_id != 0) fork->looks_at_values->look_at_values();
 }
 
 // `threads`: as was asked for; 0: the next runtime decides.
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
                std::uint32_t threads = 0, bool shows_affinity = false,
-               Node* keeps_values = nullptr, SpinWatch* watch = nullptr) {
+               Node* keeps_values = nullptr, SpinWatch* watch = nullptr,
+               Node* looks_at_values = nullptr) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node,
                           outer_frame(),
@@ -73,6 +76,7 @@ void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const>
                           threads == 1,
                           shows_affinity,
                           keeps_values,
+                          looks_at_values,
                           watch,
                           {}};
   thread_context.in_fork = true;
@@ -145,7 +149,8 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
   }
   push_clauses(place, plan.threads, request.proc_bind);
   pass_down(real, place, function, words, plan.threads, request.shows_affinity,
-            plan.keeps_values() ? node : nullptr, node->watch_of(request, plan));
+            plan.keeps_values() ? node : nullptr, node->watch_of(request, plan),
+            plan.reason != SingleReason::kNested && node->watches_values() ? node : nullptr);
   node->finish_single(plan);
 }
 

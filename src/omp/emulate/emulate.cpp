@@ -95,6 +95,7 @@ class EmulatedServices final : public Services {
   ThreadLocals::Kind kind_of_thread_locals() const override {
     return thread_locals_ == nullptr ? ThreadLocals::Kind::kBound : thread_locals_->kind;
   }
+  bool has_changed_thread_locals() const override { return thread_locals_->are_changed(); }
   std::span<const ThreadBlock> thread_blocks() const override {
     return thread_locals_ == nullptr ? std::span<const ThreadBlock>() : thread_locals_->blocks;
   }

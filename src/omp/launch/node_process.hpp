@@ -103,9 +103,10 @@ class NodeProcess final : public Services,
   bool has_thread_locals() const override;
   ThreadLocals::Kind kind_of_thread_locals() const override;
   std::span<const ThreadBlock> thread_blocks() const override { return thread_locals_.blocks; }
+  bool has_changed_thread_locals() const override { return thread_locals_.are_changed(); }
   bool may_take_thread_local_addresses() override;
   bool can_move_threads() const override {
-    return movable_threads_.may_move && kind_of_thread_locals() != ThreadLocals::Kind::kBound;
+    return movable_threads_.may_move && kind_of_thread_locals() < ThreadLocals::Kind::kWatched;
   }
   bool may_keep_own_addresses() const override { return movable_threads_.may_keep_own_addresses; }
   bool is_program_code(const void* instruction) const override {

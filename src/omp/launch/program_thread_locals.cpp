@@ -59,6 +59,19 @@ bool can_be_packed(std::span<const std::string_view> imports) {
          !any_starts_with(imports, {"__cxa_thread_atexit"});
 }
 
+// More than this is not looked through after each region.
+constexpr Bytes kMostWatched = 32 * base::kKiB;
+
+std::span<const std::byte> image_of(const LoadedObject& object) {
+  for (std::uint16_t i = 0; i < object.header_count; ++i) {
+    const ElfW(Phdr)& header = object.headers[i];
+    if (header.p_type != PT_TLS) continue;
+    return {reinterpret_cast<const std::byte*>(object.load_address + header.p_vaddr),
+            header.p_filesz};
+  }
+  return {};
+}
+
 struct BlockSearch {
   const LoadedObject* object;
   const void* data = nullptr;  // the calling thread's block
@@ -83,9 +96,10 @@ std::optional<ThreadBlock> block_of(const LoadedObject& object) {
 }  // namespace
 
 ThreadLocals thread_locals_of(const ObjectTable& objects) {
-  ThreadLocals found{ThreadLocals::Kind::kNone, {}};
-  const ThreadLocals bound{ThreadLocals::Kind::kBound, {}};
+  ThreadLocals found{.kind = ThreadLocals::Kind::kNone};
+  const ThreadLocals bound{.kind = ThreadLocals::Kind::kBound};
   Bytes size = 0;
+  bool can_move = true;
   for (std::size_t i = 0; i < objects.size(); ++i) {
     const LoadedObject& object = objects[i];
     if (!is_programs(object)) continue;
@@ -93,12 +107,21 @@ ThreadLocals thread_locals_of(const ObjectTable& objects) {
     if (runtime_keeps_some(imports)) return bound;
     if (thread_local_size(object) == 0) continue;
     const std::optional<ThreadBlock> block = block_of(object);
-    if (!can_be_packed(imports) || !block.has_value()) return bound;
+    if (!block.has_value()) return bound;
+    can_move = can_move && can_be_packed(imports);
     size += block->size;
     found.kind = ThreadLocals::Kind::kMovable;
     found.blocks.push_back(*block);
+    found.watched.push_back({*block, image_of(object)});
   }
-  return size <= kMaxThreadValues ? found : bound;
+  if (can_move && size <= kMaxThreadValues) {
+    found.watched.clear();
+    return found;
+  }
+  if (size > kMostWatched) return bound;
+  found.kind = ThreadLocals::Kind::kWatched;
+  found.blocks.clear();
+  return found;
 }
 
 bool may_take_addresses(const ObjectTable& objects) {

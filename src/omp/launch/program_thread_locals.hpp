@@ -14,7 +14,8 @@ namespace amasia::omp {
 //  - has variables with destructors (the C++ library has noted which thread is to run them), or has
 //    the OpenMP runtime keep them (flang), or
 //  - does not use OpenMP: what such a library keeps for each thread may be the thread's identity;
-// or where they are larger than kMaxThreadValues. On the main thread, some microseconds.
+// or where they are larger than kMaxThreadValues. Then they are watched, if they are small and the
+// runtime keeps none. On the main thread, some microseconds.
 ThreadLocals thread_locals_of(const ObjectTable& objects);
 
 // Whether an address of one of them may be anywhere, in memory or a register: code of the program's

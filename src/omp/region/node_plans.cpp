@@ -96,6 +96,9 @@ SingleReason Node::reason_to_stay(const RegionRequest& request, std::uint32_t th
   if (copyin_met_.load(std::memory_order_relaxed) && keeps_placement()) {
     return SingleReason::kAfterCopyin;
   }
+  if (changed_values_.load(std::memory_order_relaxed) == ChangedValues::kHere) {
+    return SingleReason::kAfterChange;
+  }
   LocalRuntime& local = runtime(request.abi);
   if (local.max_active_levels() < 1) return SingleReason::kOneThread;
   if (request.outlined.words.size() > kMaxRegionWords) return SingleReason::kManyArguments;
@@ -185,6 +188,11 @@ bool Node::uses_thread_locals(const RegionRecord& record) const {
   return services_.has_thread_locals() && record.reached.uses_thread_locals;
 }
 
+// Whether they may find some there that they have left.
+bool Node::finds_values_again(const RegionRecord& record) const {
+  return uses_thread_locals(record) && !watches_values();
+}
+
 // Whether those go along with a thread that comes home.
 bool Node::values_can_follow() {
   return services_.kind_of_thread_locals() == ThreadLocals::Kind::kMovable && owns_values() &&
@@ -200,11 +208,11 @@ bool Node::values_can_follow() {
 // a loop, and nothing beside it tells how many threads there are.
 bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
   const bool tells = record.reached.asks_for_numbers || settings_.display_affinity;
-  if (may_be_entered_again(record.code.reentry) && !tells) return uses_thread_locals(record);
+  if (may_be_entered_again(record.code.reentry) && !tells) return finds_values_again(record);
   const bool may_index = request.abi == Abi::kGomp && record.reached.asks_for_numbers &&
                          size_asked_.load(std::memory_order_relaxed);
   return request.threads != 0 || record.knows_team_size || may_index ||
-         uses_thread_locals(record) || team_is_fixed_.load(std::memory_order_relaxed);
+         finds_values_again(record) || team_is_fixed_.load(std::memory_order_relaxed);
 }
 
 // Whether threads may find variables of their own again in the next region, which cannot follow
@@ -212,7 +220,9 @@ bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) co
 // numbers of threads. A node can still be spared its part of the loops, where those ask for their
 // bounds.
 bool Node::keeps_placement() const {
-  return services_.kind_of_thread_locals() == ThreadLocals::Kind::kBound;
+  using Kind = ThreadLocals::Kind;
+  const Kind kind = services_.kind_of_thread_locals();
+  return kind == Kind::kBound || (kind == Kind::kWatched && !watches_values());
 }
 
 // By the thread whose region it is. False: the region is to stay.
@@ -220,7 +230,8 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
   const std::lock_guard lock(records_mutex_);
   RegionRecord& record = *plan.record;
   charge_stall(thread_context.stall_seen);
-  if (!record.model.has_value() || record.dealt.threads != threads) {
+  if (!record.model.has_value() || record.dealt.threads != threads ||
+      record.model->rule() != rule_for(request.abi)) {
     make_model(request, threads, record);
   }
   const bool exact = is_exact(request, record);
@@ -277,6 +288,7 @@ bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& rec
          record.model->phase() == Model::Phase::kCold &&
          record.model->rule() == Model::Rule::kPrediction && !settings_.fixed_speeds &&
          work_sharing_ != nullptr && work_sharing_->leaves_static_loops() &&
+         !(request.abi == Abi::kGomp && watches_values()) &&
          request.copied_in.empty() && !runtime(request.abi).cancellation();
 }
 
@@ -425,7 +437,7 @@ void Node::deal(RegionRecord::Dealt wanted, RegionRecord& record) {
   std::vector<double> powers(known.begin(), known.end());
   if (record.spread.has_value()) record.spread->to_iterations(powers);
   const Deal deal{wanted.threads, wanted.exact, settings_.capacity, powers};
-  if (keeps_placement()) {
+  if (holds_placement()) {
     if (record.shares.empty() || wanted.threads != record.dealt.threads) {
       record.shares = wanted.by_core ? pack_threads(wanted.threads, settings_.capacity)
                                      : deal_by_power(deal);
@@ -503,7 +515,7 @@ void Node::try_together(RegionRecord& record, bool alone, Nanos elapsed, Nanos s
 void Node::try_all_shared(RegionRecord& record, bool alone, Nanos elapsed) {
   using Model = loops::SharingModel;
   const Model& model = *record.model;
-  if (model.rule() != Model::Rule::kPrediction || keeps_placement()) return;
+  if (model.rule() != Model::Rule::kPrediction || holds_placement()) return;
   std::array<double, base::kMaxNodes> powers{};
   common_powers(record, powers);
   const double part = powers[0] / std::accumulate(powers.begin(), powers.end(), 0.0);
@@ -610,8 +622,9 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     record.stall_ns += one.stall_ns;
     if ((one.marks & kKnowsTeamSize) != 0) record.knows_team_size = true;
     if ((one.marks & kAskedForSize) != 0) note_size_asked();
+    if ((one.marks & kChangedValues) != 0) note_changed_values(ChangedValues::kApart);
   }
-  record.by_numbers = !keeps_placement() && divides_by_numbers(plan, elapsed);
+  record.by_numbers = !holds_placement() && divides_by_numbers(plan, elapsed);
   const bool by_core = team_.runtime().abi() == Abi::kKmpc || plan.reentry == Reentry::kNumbered;
   using Way = RegionRecord::Way;
   const bool moved = record.model->phase() == loops::SharingModel::Phase::kElsewhere;
@@ -636,7 +649,7 @@ void Node::note_shared(const RegionPlan& plan, std::span<const NodeTotals> total
     weigh_work(plan, advice, record);
     if (plan.counts) record.count(samples);
     for (const NodeShare& share : plan.shares) record.took_part.set(share.node.value);
-    const bool bound = !by_core && keeps_placement();
+    const bool bound = !by_core && holds_placement();
     record.model->note_others(others_since(record));
     record.model->set_allowance(trial_budget_.left(plan.started + elapsed - began_));
     const bool tries = record.model->probes();

@@ -167,6 +167,33 @@ TEST(Plan, LetsThreadsStandInForATeamOfASizeThatTheProgramGave) {
   EXPECT_TRUE(job.run(nothing, {}).global());
 }
 
+// What only a library keeps binds threads to their nodes once one of them has kept anything.
+TEST(Plan, RegionsMayStayUntilAThreadElsewhereHasChangedWhatCannotMove) {
+  Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  job.watch_variables();
+  job.runtime().reached_.uses_thread_locals = true;
+  EXPECT_EQ(run_until_dearer(job, 0).threads, 1U) << "nobody can tell yet";
+  job.change_variables(2);
+  const auto other = [](ThreadFrame& frame, void* const*) { EXPECT_LT(frame.global_id, 3U); };
+  ASSERT_TRUE(job.run(other, {}).global()) << "it is new";
+  for (int run = 0; run < 50; ++run) {
+    EXPECT_TRUE(job.run(nothing, {}).global());
+    EXPECT_TRUE(job.run(other, {}).global());
+  }
+}
+
+TEST(Plan, RegionsStayOnceOneThatStayedHasChangedWhatCannotMove) {
+  Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+  job.watch_variables();
+  run_until_dearer(job, 0);
+  job.origin().look_at_values();
+  EXPECT_TRUE(job.origin().watches_values()) << "it has changed none";
+  job.services().changed_ = true;
+  job.origin().look_at_values();
+  EXPECT_FALSE(job.origin().watches_values());
+  EXPECT_EQ(job.run(nothing, {}).reason, SingleReason::kAfterChange);
+}
+
 class PlanByNumbers : public testing::Test {
  protected:
   PlanByNumbers() {

@@ -24,6 +24,7 @@ constexpr std::array<const char*, static_cast<std::size_t>(SingleReason::kCount)
     "the program has mapped memory by itself (mmap), which other nodes cannot reach",
     "it shares a thread-local variable of its thread",
     "a region before it stayed for that, and with it its threads' threadprivate variables",
+    "in a region that stayed there its threads have changed thread-local variables of a library",
     "it has too many arguments",
     "sharing it would cost more than it saves",
     "all regions together are quicker there",

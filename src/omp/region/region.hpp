@@ -39,6 +39,7 @@ enum class SingleReason : std::uint8_t {
   kOwnMappings,     // the program has mapped memory by itself (launch/own_mappings.hpp)
   kThreadLocal,     // it shares a thread-local variable, and not by copyin
   kAfterCopyin,     // a region before it stayed for that, and with it the threads' threadprivates
+  kAfterChange,     // a region before it stayed, and its threads have changed what cannot move
   kManyArguments,   // more than kMaxRegionWords
   kDearer,          // sharing it would cost more than it saves, as far as is known
   kTogether,        // all regions together are quicker on the origin
@@ -122,6 +123,8 @@ inline constexpr std::uint32_t kDividedBySpeed = 1;
 inline constexpr std::uint32_t kKnowsTeamSize = 2;
 // It has asked for the team's size alone: the program may keep that for other regions.
 inline constexpr std::uint32_t kAskedForSize = 4;
+// A thread, not the team's first one, has changed thread-local variables that cannot move.
+inline constexpr std::uint32_t kChangedValues = 8;
 
 // The region's statistics by place in the program. Written on the origin at the end of each run;
 // other nodes know its site.

@@ -204,6 +204,10 @@ void Team::run_thread(std::uint32_t local_id, std::uint32_t local_size, void* ab
   frame.totals.stall_ns = after.stall_ns - frame.before.stall_ns;
   frame.calls = after.calls_ns - frame.before.calls_ns;
   frame.totals.marks |= marks_of(frame);
+  if (frame.global_id != 0 && node_.watches_values() &&
+      node_.services().has_changed_thread_locals()) {
+    frame.totals.marks |= kChangedValues;
+  }
 }
 
 // gcc's code for static loops asks for both together, clang's for neither.

@@ -133,6 +133,7 @@ class TestServices final : public Services {
 
   ThreadLocals::Kind kind_of_thread_locals() const override { return kind_; }
   std::span<const ThreadBlock> thread_blocks() const override { return blocks_; }
+  bool has_changed_thread_locals() const override { return changed_; }
   bool may_take_thread_local_addresses() override { return takes_addresses_; }
 
   bool is_managed(const void* address) const override {
@@ -157,6 +158,7 @@ class TestServices final : public Services {
   bool takes_addresses_ = true;
   bool keep_own_addresses_ = false;
   ThreadLocals::Kind kind_ = ThreadLocals::Kind::kBound;
+  bool changed_ = false;
   bool late_ = false;
   bool thread_locals_unmanaged_ = false;
   std::atomic<std::uint32_t>* flushes_ = nullptr;
@@ -276,6 +278,12 @@ class Job {
       part.services->kind_ = on ? ThreadLocals::Kind::kNone : ThreadLocals::Kind::kBound;
     }
   }
+  // They have some that cannot move, and have changed none.
+  void watch_variables() {
+    for (Part& part : parts_) part.services->kind_ = ThreadLocals::Kind::kWatched;
+  }
+  // All of another node's threads have.
+  void change_variables(std::size_t node) { parts_[node].services->changed_ = true; }
   // They have thread-local variables, in the job's blocks, which each region uses.
   void move_threads_with_variables(bool takes_addresses) {
     move_threads();

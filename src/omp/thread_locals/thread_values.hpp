@@ -26,10 +26,22 @@ struct ThreadLocals {
   enum class Kind : std::uint8_t {
     kNone,     // threads may run anywhere
     kMovable,  // they can be packed: `blocks` has them all
-    kBound,    // they cannot, so threads stay on their nodes
+    // They cannot, but as long as no thread has changed any nobody can tell where threads run:
+    // `watched` has them all.
+    kWatched,
+    kBound,  // they cannot, so threads stay on their nodes
   };
   Kind kind = Kind::kBound;
   std::vector<ThreadBlock> blocks;
+  // What a new thread has in a block: `image`, and zeroes behind it.
+  struct Watched {
+    ThreadBlock block;
+    std::span<const std::byte> image;
+  };
+  std::vector<Watched> watched;
+
+  // Whether the calling thread's differ from what a new one has; some ns for each 64 bytes.
+  bool are_changed() const;
 };
 
 // Packed blocks are at most so large, since they travel in one message.

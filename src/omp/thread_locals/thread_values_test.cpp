@@ -33,6 +33,29 @@ ThreadBlock block_of(T& variable) {
 
 std::vector<ThreadBlock> blocks() { return {block_of(variables), block_of(further)}; }
 
+// Both are as a new thread has them: in any other thread.
+TEST(ThreadLocalsTest, AreChangedOnceAByteIs) {
+  const Variables begin;
+  ThreadLocals locals;
+  // What a linker puts into an image, and the zeroes behind it.
+  const auto image = std::as_bytes(std::span(&begin, 1)).first(offsetof(Variables, table));
+  locals.watched = {{block_of(variables), image}};
+  const auto changed_by = [&](const std::function<void()>& part) {
+    return std::async(std::launch::async, [&] {
+             ThreadLocals here = locals;
+             here.watched[0].block = block_of(variables);
+             EXPECT_FALSE(here.are_changed());
+             part();
+             return here.are_changed();
+           }).get();
+  };
+  EXPECT_FALSE(changed_by([] {}));
+  EXPECT_FALSE(changed_by([] { variables.executions = 7; }));
+  EXPECT_TRUE(changed_by([] { variables.executions = 8; }));
+  EXPECT_TRUE(changed_by([] { variables.table[39] = 1; }));
+  EXPECT_FALSE(changed_by([] { further = 5; })) << "of another block";
+}
+
 // A thread that lives as long as this object, as those of an OpenMP runtime's pool do.
 class Worker {
  public:
