@@ -248,6 +248,8 @@ const char* ObjectTable::late_library() noexcept {
       // gconv modules are the C library's, which opens them when a program reads text.
       if (!late || !has_writable_data(object) || is_accepted(object)) return false;
       if (std::strstr(info.dlpi_name, "/gconv/") != nullptr) return false;
+      // And what hwloc looks for devices with is hwloc's, which opens it once.
+      if (std::strstr(info.dlpi_name, "/hwloc/hwloc_") != nullptr) return false;
       if (late_path_.load(std::memory_order_relaxed) == nullptr) {
         std::strncpy(late_path_text_.data(), info.dlpi_name, late_path_text_.size() - 1);
       }
