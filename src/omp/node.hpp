@@ -301,6 +301,7 @@ class Node final : public fabric::Handler {
   bool hands_out_parts(const RegionRequest& request, const RegionRecord& record);
   void plan_parts(const RegionRequest& request, const RegionRecord& record, std::uint32_t threads,
                   RegionPlan& plan);
+  bool is_brief_loop(const RegionRecord& record) const;
   NumberedParts numbers_here(const RegionRequest& request, const RegionRecord& record,
                              std::uint32_t threads);
   NumberedParts numbers_for(const RegionRequest& request, const RegionRecord& record,

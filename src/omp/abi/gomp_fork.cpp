@@ -11,6 +11,7 @@
 #include "omp/abi/gomp.hpp"
 #include "omp/abi/omp_api.hpp"
 #include "omp/abi/openmp_runtime.hpp"
+#include "omp/abi/passed_team.hpp"
 #include "omp/native.hpp"
 #include "omp/code/outlined_code.hpp"
 #include "omp/team/spin_watch.hpp"
@@ -28,28 +29,12 @@ struct PassedDown {
   void* data;
   Node* emulated_node;
   const ThreadFrame* outer;
-  bool shows_affinity;
-  Node* keeps_values;  // whose thread_values() they enter; nullptr: none
-  Node* looks_at_values;  // that watches_values(); nullptr: none
-  SpinWatch* watch;    // nullptr: each thread may have a core
+  PassedTeam team;
   RegionStack stack;
 };
 
-PassedDown pass_down(Outline function, void* data) {
-  return {.first_word = nullptr,
-          .function = function,
-          .data = data,
-          .emulated_node = thread_context.node,
-          .outer = outer_frame(),
-          .shows_affinity = false,
-          .keeps_values = nullptr,
-          .looks_at_values = nullptr,
-          .watch = nullptr,
-          .stack = {}};
-}
-
-Node* looking(Node& node, const RegionPlan& plan) {
-  return plan.reason != SingleReason::kNested && node.watches_values() ? &node : nullptr;
+PassedDown pass_down(Outline function, void* data, const PassedTeam& team = {}) {
+  return {nullptr, function, data, thread_context.node, outer_frame(), team, {}};
 }
 
 // libgomp shows no team of one thread.
@@ -61,17 +46,12 @@ bool is_to_be_shown(const RegionRequest& request, const RegionPlan& plan) {
 void local_entry(void* passed) {
   const PassedDown fork = *static_cast<const PassedDown*>(passed);
   enter_local_team(fork.emulated_node, fork.outer);
-  if (fork.shows_affinity) show_affinity();
-  if (fork.keeps_values != nullptr) {
-    fork.keeps_values->thread_values().enter(OpenMpRuntime::thread_number());
-  }
-  fork.stack.call([&fork] {
-    WatchedTeam::run(fork.watch, OpenMpRuntime::thread_number(),
-                     [&fork] { fork.function(fork.data); });
+  const std::uint32_t number = OpenMpRuntime::thread_number();
+  fork.team.enter(number);
+  fork.stack.call([&fork, number] {
+    WatchedTeam::run(fork.team.watch, number, [&fork] { fork.function(fork.data); });
   });
-  if (fork.looks_at_values != nullptr && OpenMpRuntime::thread_number() != 0) {
-    fork.looks_at_values->look_at_values();
-  }
+  fork.team.leave(number);
 }
 
 // Thread-local variables of the program are where copyin's sources are: gcc puts their addresses
@@ -156,13 +136,9 @@ void carry_region(RegionRequest request, Outline function, void* data, ForkHere 
   if (plan.stands_in()) return node.run_here(request, plan);
   {
     const PlaceScope scope;
-    PassedDown passed = pass_down(function, data);
-    passed.shows_affinity = request.shows_affinity;
-    passed.keeps_values = plan.keeps_values() ? &node : nullptr;
-    passed.looks_at_values = looking(node, plan);
-    passed.watch = node.watch_of(request, plan);
+    PassedDown passed = pass_down(function, data, passed_team_of(node, request, plan));
     on_native_stack([&] {
-      const WatchedTeam watched(passed.watch);
+      const WatchedTeam watched(passed.team.watch);
       fork_here(&passed, plan.threads);
     });
   }
@@ -224,12 +200,12 @@ void start_old(Outline function, void* data, unsigned threads, ForkHere fork_her
   old_regions.push_back(std::make_unique<OldRegion>(pass_down(function, data)));
   OldRegion& region = *old_regions.back();
   region.plan = node.plan_region(request);
-  region.passed.shows_affinity = is_to_be_shown(request, region.plan);
-  region.passed.keeps_values = region.plan.keeps_values() ? &node : nullptr;
-  region.passed.looks_at_values = looking(node, region.plan);
+  request.shows_affinity = is_to_be_shown(request, region.plan);
+  region.passed.team = passed_team_of(node, request, region.plan);
+  region.passed.team.watch = nullptr;  // the forking thread's part is no call of ours
   fork_here(&region.passed, region.plan.threads);
   enter_serialized();
-  if (region.passed.shows_affinity) show_affinity();
+  if (request.shows_affinity) show_affinity();
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "omp/abi/kmpc.hpp"
 #include "omp/abi/omp_api.hpp"
+#include "omp/abi/passed_team.hpp"
 #include "omp/native.hpp"
 #include "omp/code/outlined_code.hpp"
 #include "omp/team/spin_watch.hpp"
@@ -41,32 +42,25 @@ struct PassedDown {
   std::int64_t word_count;
   void* const* words;
   bool team_of_one;
-  bool shows_affinity;
-  Node* keeps_values;  // whose thread_values() they enter; nullptr: none
-  Node* looks_at_values;  // that watches_values(); nullptr: none
-  SpinWatch* watch;    // nullptr: each thread may have a core
+  PassedTeam team;
   RegionStack stack;
 };
 
 void local_entry(std::int32_t* gtid, std::int32_t* bound_id, const PassedDown* fork) {
   enter_local_team(fork->emulated_node, fork->outer, fork->team_of_one);
-  if (fork->shows_affinity) show_affinity();
-  if (fork->keeps_values != nullptr) {
-    fork->keeps_values->thread_values().enter(static_cast<std::uint32_t>(*bound_id));
-  }
+  const auto number = static_cast<std::uint32_t>(*bound_id);
+  fork->team.enter(number);
   fork->stack.call([&] {
-    WatchedTeam::run(fork->watch, static_cast<std::uint32_t>(*bound_id), [&] {
+    WatchedTeam::run(fork->team.watch, number, [&] {
       amasia_call_outlined(fork->function, gtid, bound_id, fork->word_count, fork->words);
     });
   });
-  if (fork->looks_at_values != nullptr && *bound_id != 0) fork->looks_at_values->look_at_values();
+  fork->team.leave(number);
 }
 
 // `threads`: as was asked for; 0: the next runtime decides.
 void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const> words,
-               std::uint32_t threads = 0, bool shows_affinity = false,
-               Node* keeps_values = nullptr, SpinWatch* watch = nullptr,
-               Node* looks_at_values = nullptr) {
+               std::uint32_t threads = 0, const PassedTeam& team = {}) {
   const PlaceScope scope;
   const PassedDown passed{thread_context.node,
                           outer_frame(),
@@ -74,14 +68,11 @@ void pass_down(Fork fork, ident_t* place, void* function, std::span<void* const>
                           static_cast<std::int64_t>(words.size()),
                           words.data(),
                           threads == 1,
-                          shows_affinity,
-                          keeps_values,
-                          looks_at_values,
-                          watch,
+                          team,
                           {}};
   thread_context.in_fork = true;
   on_native_stack([&] {
-    const WatchedTeam watched(watch);
+    const WatchedTeam watched(team.watch);
     fork(place, 1, reinterpret_cast<Microtask>(local_entry), &passed);
   });
 }
@@ -148,9 +139,7 @@ void fork_region(ident_t* place, void* function, std::span<void* const> words) {
     return;
   }
   push_clauses(place, plan.threads, request.proc_bind);
-  pass_down(real, place, function, words, plan.threads, request.shows_affinity,
-            plan.keeps_values() ? node : nullptr, node->watch_of(request, plan),
-            plan.reason != SingleReason::kNested && node->watches_values() ? node : nullptr);
+  pass_down(real, place, function, words, plan.threads, passed_team_of(*node, request, plan));
   node->finish_single(plan);
 }
 

@@ -83,23 +83,8 @@ std::int32_t narrowed(std::int64_t value) {
 
 // Where it stands in for threads of a larger team: whether that is what is asked for.
 bool stands_in(const ThreadFrame& frame, const void* return_address) {
-  const NumberedParts& numbered = frame.team->numbered();
   return frame.parts.inside &&
-         (numbered.is_asked_for ||
-          numbered.are_asked_for_at(frame.team->function(), return_address));
-}
-
-// Whether it does so for those of the team that the program has asked for.
-bool stands_in_for_all(const ThreadFrame& frame) {
-  return frame.parts.inside && frame.team->numbered().is_asked_for;
-}
-
-std::uint32_t number_of(const ThreadFrame& frame) {
-  return stands_in_for_all(frame) ? frame.parts.number : frame.global_id;
-}
-
-std::uint32_t team_size_of(const ThreadFrame& frame) {
-  return stands_in_for_all(frame) ? frame.team->numbered().threads : frame.team->size();
+         frame.team->numbered().are_asked_for_at(frame.team->function(), return_address);
 }
 
 std::int32_t thread_number(const void* return_address) {
@@ -172,7 +157,7 @@ std::int32_t active_level() {
 std::int32_t ancestor(std::int32_t at) {
   const ThreadFrame* const outer = outer_frame();
   if (outer == nullptr) return real_ancestor(at);
-  if (at == 1) return static_cast<std::int32_t>(number_of(*outer));
+  if (at == 1) return static_cast<std::int32_t>(outer->global_id);
   if (at == 0) return 0;
   return current_frame() != nullptr ? -1 : real_ancestor(at - levels_missed());
 }
@@ -180,7 +165,7 @@ std::int32_t ancestor(std::int32_t at) {
 std::int32_t size_at(std::int32_t at) {
   const ThreadFrame* const outer = outer_frame();
   if (outer == nullptr) return real_size_at(at);
-  if (at == 1) return static_cast<std::int32_t>(team_size_of(*outer));
+  if (at == 1) return static_cast<std::int32_t>(outer->team->size());
   if (at == 0) return 1;
   return current_frame() != nullptr ? -1 : real_size_at(at - levels_missed());
 }

@@ -23,8 +23,6 @@ struct NumberedParts {
   bool stay = false;             // each thread has its share by the powers, and no more
   std::uint64_t iterations = 0;  // of the loop; known on the origin
   bool reduce = false;           // IdleThread::reduces; the same
-  // It is the team that the program has asked for, so that all that it executes is told of it.
-  bool is_asked_for = false;
 
   bool are_asked_for_at(const void* function, const void* return_address) const {
     return reinterpret_cast<std::uintptr_t>(return_address) -

@@ -204,11 +204,8 @@ bool Node::values_can_follow() {
 // program's and of its own loops', so there a region with a static loop may, once the program knows
 // how large teams are (LULESH has a minimum for each thread, and takes the least of
 // omp_get_max_threads() of them), unless its code shows that it does not. Threads find their
-// variables again in teams of the same size. Where clang's code may be entered again the region is
-// a loop, and nothing beside it tells how many threads there are.
+// variables again in teams of the same size.
 bool Node::is_exact(const RegionRequest& request, const RegionRecord& record) const {
-  const bool tells = record.reached.asks_for_numbers || settings_.display_affinity;
-  if (may_be_entered_again(record.code.reentry) && !tells) return finds_values_again(record);
   const bool may_index = request.abi == Abi::kGomp && record.reached.asks_for_numbers &&
                          size_asked_.load(std::memory_order_relaxed);
   return request.threads != 0 || record.knows_team_size || may_index ||
@@ -247,8 +244,12 @@ bool Node::decide_shares(const RegionRequest& request, std::uint32_t threads, Re
     plan.reason = held      ? SingleReason::kTogether
                   : put_off ? SingleReason::kPutOff
                             : SingleReason::kDearer;
-    if (!exact) plan.threads = std::min(threads, settings_.capacity[0]);
-    if (exact) plan.numbered = numbers_here(request, record, threads);
+    const bool is_brief = exact && is_brief_loop(record);
+    if (!exact || (is_brief && may_be_entered_again(record.code.reentry))) {
+      plan.threads = std::min(threads, settings_.capacity[0]);
+    } else if (is_brief) {
+      plan.numbered = numbers_here(request, record, threads);
+    }
     return false;
   }
   plan_parts(request, record, threads, plan);
@@ -309,6 +310,18 @@ void Node::plan_parts(const RegionRequest& request, const RegionRecord& record,
   plan.reentry = way_to_parts(request, record);
 }
 
+// Whether its code shows that nobody can tell how many threads execute it, where it is a loop, and
+// it has taken so little that they have not waited for each other in it: on a core that they share,
+// who waits by looking does so for a slice of the system's time, a millisecond and more. Who waits
+// by a call does what the code does not show.
+bool Node::is_brief_loop(const RegionRecord& record) const {
+  constexpr Nanos kBrief = 200 * base::kMicrosecond;
+  constexpr std::uint64_t kOften = 4;  // alone, by all of them
+  return record.alone.runs >= kOften && record.latest_alone < kBrief &&
+         record.alone.mean_ns() < kBrief && !record.reached.asks_for_numbers &&
+         !finds_values_again(record) && !settings_.display_affinity;
+}
+
 // A region that stays on the origin and whose program counts on its `threads`, which are more than
 // there are cores: they would take turns on these, and wait for each other in the end, for each of
 // which the system has to switch. Of no threads, where others cannot stand in for them.
@@ -316,13 +329,11 @@ NumberedParts Node::numbers_here(const RegionRequest& request, const RegionRecor
                                  std::uint32_t threads) {
   const bool may = record.code.reentry == Reentry::kNumbered &&
                    threads > settings_.capacity[0] && request.extra.empty() &&
-                   request.copied_in.empty() && !settings_.display_affinity &&
-                   !uses_thread_locals(record) && !runtime(request.abi).cancellation();
+                   request.copied_in.empty() && !runtime(request.abi).cancellation();
   if (!may) return {};
   return {.threads = threads,
           .extent = record.code.numbered.extent,
-          .stay = true,
-          .is_asked_for = true};
+          .stay = true};
 }
 
 // For an execution by `threads`; of no threads, where it cannot be divided so.

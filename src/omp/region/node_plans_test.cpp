@@ -103,12 +103,14 @@ TEST(Plan, LetsLoopsAskThatNobodyHasSetAtFirst) {
   EXPECT_EQ(set.run(work, {}).reentry, Reentry::kNever);
 }
 
+// And some times more, when it is known what it takes alone.
 RegionPlan run_until_dearer(Job& job, std::uint32_t threads) {
   RegionPlan plan;
   for (int run = 0; run < 50 && plan.reason != SingleReason::kDearer; ++run) {
     plan = job.run(nothing, {}, threads);
   }
   EXPECT_EQ(plan.reason, SingleReason::kDearer);
+  for (int run = 0; run < 10; ++run) plan = job.run(nothing, {}, threads);
   return plan;
 }
 
@@ -122,7 +124,7 @@ TEST(Plan, KeepsTeamsWhoseThreadsMayUseTheirVariables) {
   }
 }
 
-// A program that says how large its teams are finds them so where it could tell.
+// A program that says how large its teams are finds them so where it could tell, or might wait.
 TEST(Plan, KeepsTeamsOfASizeThatTheProgramGaveAndCanTell) {
   for (const Reentry code : {Reentry::kNever, Reentry::kAsks, Reentry::kPlain, Reentry::kReduces}) {
     for (const bool asks : {false, true}) {
@@ -141,6 +143,29 @@ TEST(Plan, KeepsTeamsOfASizeThatTheProgramGaveAndCanTell) {
   }
 }
 
+TEST(Plan, KeepsTeamsWhoseRegionsAreNotBrief) {
+  for (const Reentry code : {Reentry::kPlain, Reentry::kNumbered}) {
+    Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+    job.services().kind_ = ThreadLocals::Kind::kNone;
+    job.runtime().reentry_ = code;
+    job.origin().fix_team_size();
+    EXPECT_EQ(run_until_dearer(job, 0).reason, SingleReason::kDearer);
+    RegionRequest request;
+    request.outlined = {reinterpret_cast<void*>(nothing), {}};
+    RegionPlan plan = job.origin().plan_region(request);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));  // as if it waited
+    if (plan.stands_in()) {
+      job.origin().run_here(request, plan);
+    } else {
+      job.origin().finish_single(plan);
+    }
+    plan = job.run(nothing, {});
+    EXPECT_EQ(plan.reason, SingleReason::kDearer);
+    EXPECT_EQ(plan.threads, 0U);
+    EXPECT_FALSE(plan.stands_in());
+  }
+}
+
 std::atomic<int> executions{0};
 
 // On the origin its cores' threads stand in for them all, one after the other.
@@ -154,14 +179,14 @@ TEST(Plan, LetsThreadsStandInForATeamOfASizeThatTheProgramGave) {
     EXPECT_EQ(frame.team->size(), frame.team->shares().size() * 2);
   };
   RegionPlan plan;
-  for (int run = 0; run < 50 && !plan.stands_in(); ++run) {
+  for (int run = 0; run < 100 && !plan.stands_in(); ++run) {
     executions = 0;
     plan = job.run(count, {});
   }
   ASSERT_TRUE(plan.stands_in());
   EXPECT_EQ(plan.reason, SingleReason::kDearer);
   EXPECT_EQ(plan.numbered.threads, 6U);
-  EXPECT_TRUE(plan.numbered.stay && plan.numbered.is_asked_for);
+  EXPECT_TRUE(plan.numbered.stay);
   EXPECT_EQ(executions, 2) << "one for each core";
   // Another region finds the team.
   EXPECT_TRUE(job.run(nothing, {}).global());

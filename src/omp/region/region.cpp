@@ -48,6 +48,7 @@ void RegionRecord::note_outcome(Nanos elapsed, Way way) {
                                                       : elsewhere;
   outcome.add(elapsed, !first && way == last_way);
   last_way = way;
+  if (way == Way::kAlone) latest_alone = elapsed;
 }
 
 void RegionRecord::count(const Samples& latest) {

@@ -165,6 +165,7 @@ struct RegionRecord {
   enum class Way : std::uint8_t { kShared, kAlone, kElsewhere };  // elsewhere: one other node's
   base::RegionOutcome shared, alone, elsewhere;
   Way last_way = Way::kShared;
+  Nanos latest_alone = 0;  // what the last one alone took; 0: there was none
   void note_outcome(Nanos elapsed, Way way);
   // What leaders have counted in all runs in which they did, by node.
   struct Counted {
