@@ -10,18 +10,15 @@
 #include "dsm/heap/block_bounds.hpp"
 
 namespace amasia::dsm {
-namespace {
-
-PageIndex page_at(PageRun run, PageCount i) { return PageIndex{run.first.value + i}; }
-
-}  // namespace
 
 // `as_writer`: how to ask for pages. A walk that reads may want to own them.
 ReadAhead::Plan Coherence::read_ahead(const Fault& fault, bool as_writer, bool on_its_way) {
   const ReadAhead::Plan plan =
       read_ahead_.on_fault(fault.page, fault.write, end_of_walk(fault.page), on_its_way);
   if (plan.run.count > 0) find_stretch(fault.page);
-  for (PageCount i = 0; i < plan.run.count; ++i) ask_for(page_at(plan.run, i), as_writer);
+  for (PageCount i = 0; i < plan.run.count; ++i) {
+    ask_for(PageIndex{plan.run.first.value + i}, as_writer);
+  }
   return plan;
 }
 

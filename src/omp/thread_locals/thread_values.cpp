@@ -7,16 +7,6 @@
 #include <utility>
 
 namespace amasia::omp {
-
-bool ThreadLocals::are_changed() const {
-  const auto* const thread = static_cast<const std::byte*>(__builtin_thread_pointer());
-  return std::ranges::any_of(watched, [thread](const Watched& one) {
-    const std::byte* const begin = thread + one.block.offset;
-    const auto rest = std::span(begin, one.block.size).subspan(one.image.size());
-    return std::memcmp(begin, one.image.data(), one.image.size()) != 0 ||
-           std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{}; });
-  });
-}
 namespace {
 
 std::uintptr_t own_thread_pointer() {
@@ -28,6 +18,16 @@ std::byte* at(std::uintptr_t thread_pointer, const ThreadBlock& block) {
 }
 
 }  // namespace
+
+bool ThreadLocals::are_changed() const {
+  const auto* const thread = static_cast<const std::byte*>(__builtin_thread_pointer());
+  return std::ranges::any_of(watched, [thread](const Watched& one) {
+    const std::byte* const begin = thread + one.block.offset;
+    const auto rest = std::span(begin, one.block.size).subspan(one.image.size());
+    return std::memcmp(begin, one.image.data(), one.image.size()) != 0 ||
+           std::ranges::any_of(rest, [](std::byte byte) { return byte != std::byte{}; });
+  });
+}
 
 ThreadValues::ThreadValues(std::span<const ThreadBlock> blocks)
     : blocks_(blocks.begin(), blocks.end()),
