@@ -16,24 +16,25 @@ bool is_read_only_after_start(const LoadedObject& object, std::uintptr_t address
   for (std::uint16_t i = 0; i < object.header_count; ++i) {
     const ElfW(Phdr)& header = object.headers[i];
     if (header.p_type != PT_GNU_RELRO) continue;
+    // The loader rounds both ends down: a page that RELRO only begins to fill stays writable.
     const std::uintptr_t begin = object.load_address + header.p_vaddr;
-    if (address >= begin && address < begin + header.p_memsz) return true;
+    const std::uintptr_t end = base::round_down(begin + header.p_memsz, base::kPageSize);
+    if (address >= base::round_down(begin, base::kPageSize) && address < end) return true;
   }
   return false;
 }
 
-// 0 or errno.
-int write_slot(const LoadedObject& object, std::uintptr_t slot, std::uintptr_t function) {
+}  // namespace
+
+int write_slot(const LoadedObject& object, std::uintptr_t slot, std::uintptr_t value) noexcept {
   const bool closed = is_read_only_after_start(object, slot);
   void* const page = reinterpret_cast<void*>(base::round_down(slot, base::kPageSize));
   if (closed && mprotect(page, base::kPageSize, PROT_READ | PROT_WRITE) != 0) return errno;
-  *reinterpret_cast<std::uintptr_t*>(slot) = function;
+  *reinterpret_cast<std::uintptr_t*>(slot) = value;
   // If that fails the slot stays writable, as it is without RELRO.
   if (closed) mprotect(page, base::kPageSize, PROT_READ);
   return 0;
 }
-
-}  // namespace
 
 Status bind_functions(const LoadedObject& object, std::span<const Binding> bindings) {
   const DynamicSection dynamic = dynamic_section_of(object);

@@ -21,4 +21,8 @@ struct Binding {
 // those after it were not looked at.
 Status bind_functions(const LoadedObject& object, std::span<const Binding> bindings);
 
+// Writes a word of the object, which the loader may have made read-only; 0 or errno. On an
+// unmanaged stack.
+int write_slot(const LoadedObject& object, std::uintptr_t slot, std::uintptr_t value) noexcept;
+
 }  // namespace amasia::omp

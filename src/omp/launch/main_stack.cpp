@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "omp/launch/stack_bounds.hpp"
 #include "omp/native.hpp"
 
 namespace amasia::omp {
@@ -31,6 +32,10 @@ std::size_t auxiliary_words(const std::uintptr_t* vector) {
   std::size_t words = 0;
   while (vector[words] != 0) words += 2;
   return words + 2;
+}
+
+void protect_page(std::uintptr_t page) {
+  mprotect(reinterpret_cast<void*>(page), base::kPageSize, PROT_NONE);
 }
 
 }  // namespace
@@ -64,13 +69,16 @@ MainArguments copy_arguments(dsm::Heap& heap, const MainArguments& original) {
 }
 
 StackPlan plan_stacks(dsm::AddressRange stacks) {
-  const Bytes main_size = managed_stack_size(false) + base::kPageSize;
+  const Bytes main_size = managed_stack_size(false) + 2 * base::kPageSize;
   AMASIA_CHECK(main_size < stacks.size() / 2, "the stack part holds more than the main stack");
   return {{stacks.begin, stacks.begin + main_size}, {stacks.begin + main_size, stacks.end}};
 }
 
-int run_main(dsm::AddressRange stack, MainFunction main, const MainArguments& arguments) {
-  mprotect(reinterpret_cast<void*>(stack.begin), base::kPageSize, PROT_NONE);  // the guard page
+int run_main(dsm::AddressRange range, MainFunction main, const MainArguments& arguments) {
+  const dsm::AddressRange stack{range.begin + base::kPageSize, range.end - base::kPageSize};
+  protect_page(range.begin);
+  protect_page(stack.end);  // so that the mapping, as the system lists it, ends with the stack
+  tell_main_stack(stack);
   int result = 0;
   // Not call_on_stack alone: the layer must know where the native stack was left.
   on_managed_stack(reinterpret_cast<std::byte*>(stack.end), [&] {

@@ -23,12 +23,13 @@ MainArguments copy_arguments(dsm::Heap& heap, const MainArguments& original);
 
 // The stack part of a node's arena: the main stack at its low end, the rest for teams.
 struct StackPlan {
-  dsm::AddressRange main;  // the guard page included
+  dsm::AddressRange main;  // the guard pages at both ends included
   dsm::AddressRange teams;
 };
 StackPlan plan_stacks(dsm::AddressRange stacks);
 
-// Calls main on the stack and returns its result. Exceptions and pthread_exit pass through.
-int run_main(dsm::AddressRange stack, MainFunction main, const MainArguments& arguments);
+// Calls main on a stack in StackPlan::main and returns its result. Exceptions and pthread_exit pass
+// through.
+int run_main(dsm::AddressRange range, MainFunction main, const MainArguments& arguments);
 
 }  // namespace amasia::omp

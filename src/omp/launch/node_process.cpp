@@ -22,6 +22,7 @@
 #include "omp/launch/mapping_calls.hpp"
 #include "omp/launch/movable_threads.hpp"
 #include "omp/launch/program_thread_locals.hpp"
+#include "omp/launch/stack_bounds.hpp"
 #include "omp/real.hpp"
 #include "omp/region/region_statistics.hpp"
 #include "omp/region/thread_number.hpp"
@@ -465,7 +466,7 @@ bool NodeProcess::is_heap(std::uintptr_t address) const {
 }
 
 const std::byte* NodeProcess::readable_end(const void* address) const {
-  const dsm::AddressRange main = plan_stacks(process_.space.stacks(process_.space.self())).main;
+  const dsm::AddressRange main = main_stack();
   const auto value = reinterpret_cast<std::uintptr_t>(address);
   return main.contains(value) ? pointer(main.end) : Services::readable_end(address);
 }
