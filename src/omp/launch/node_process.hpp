@@ -121,7 +121,10 @@ class NodeProcess final : public Services,
     return start_program_thread(thread, function, argument, cores_);
   }
   bool code_is_everywhere(const void* code) const override;
-  void enter_region() override { adopt_locale(); }
+  void enter_region() override {
+    adopt_locale();
+    adopt_random_seeds();
+  }
   bool flush_output() override;
   void publish_output() override;
   ThreadCounters thread_counters() override;

@@ -72,15 +72,22 @@ static_assert(first_own_descriptor(false) == delegate::kLastProgramDescriptor + 
 // constructor before those of all other libraries: one thread, C library usable, its stdio not.
 void early_start(char** environment) noexcept;
 
+struct RandomSeed {
+  std::uint32_t changes = 0;  // how often the program has set it
+  std::uint64_t value = 0;
+};
+
 // The first page of the origin's heap, which holds no block. What each node's C library knows for
 // itself is written down here for all: where the environment's list begins, and the program's keys
-// of thread-specific data, and the locale.
+// of thread-specific data, the locale, and what random numbers begin from.
 struct SharedPage {
   char** environment = nullptr;
   KeyTable* keys = nullptr;
   // The locale that the program has set: how often it did, and its name; longer ones are not told.
   std::uint32_t locale_changes = 0;
   char locale[2048] = "";
+  RandomSeed random;    // of rand and random
+  RandomSeed random48;  // of drand48 and its kin
 };
 static_assert(sizeof(SharedPage) <= base::kPageSize);
 inline SharedPage& shared_page() noexcept {
@@ -93,6 +100,9 @@ void make_key_table() noexcept;
 // On the other nodes, before a region: takes over the locale that the program has set. A load if it
 // is the same as at the last region.
 void adopt_locale() noexcept;
+
+// The same for random numbers: seeds by what the program has set, and the node.
+void adopt_random_seeds() noexcept;
 
 // On the origin: lets the other nodes' getenv find what `environ` points to now.
 void publish_environment() noexcept;
