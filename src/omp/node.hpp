@@ -389,6 +389,7 @@ class Node final : public fabric::Handler {
   std::atomic<ChangedValues> changed_values_{ChangedValues::kNone};
   std::atomic<std::uint32_t> regions_here_{0};  // begun and not ended; nested ones do not count
   std::uint32_t last_region_ = 0;               // that began here
+  bool has_floating_point_control_ = false;     // of a program's thread, from another node
   // Of the region that begins, kept for their memory: on the origin the end of its message,
   std::vector<std::byte> message_;
   // elsewhere what the message tells.

@@ -13,6 +13,7 @@
 #include "os/cpu_quota.hpp"
 #include "os/descriptor.hpp"
 #include "os/event_poll.hpp"
+#include "os/floating_point.hpp"
 #include "os/free_memory.hpp"
 #include "os/futex.hpp"
 #include "os/interrupted_thread.hpp"

@@ -11,6 +11,7 @@
 #include "omp/local_runtime.hpp"
 #include "omp/region/region.hpp"
 #include "omp/work_sharing/loop_rest.hpp"
+#include "os/floating_point.hpp"
 
 namespace amasia::omp {
 
@@ -57,6 +58,7 @@ struct RegionHead {
   std::uint64_t goes_on_at;
   std::uint32_t numbered_threads;  // and NumberedParts
   std::uint32_t numbered_extent;
+  os::FloatingPointControl floating_point;  // of the thread that forks
   Icvs icvs;
 };
 static_assert(sizeof(RegionHead) % 8 == 0);

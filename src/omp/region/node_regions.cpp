@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "omp/native.hpp"
 #include "omp/node.hpp"
@@ -125,6 +126,7 @@ void Node::start_region(const RegionRequest& request, const RegionPlan& plan) {
   head.numbered_extent = plan.numbered.extent;
   head.numbers_stay = plan.numbered.stay ? 1 : 0;
   head.goes_on_at = plan.may_come_home ? own_code() : 0;
+  head.floating_point = os::floating_point_control();
   if (plan.keeps_values()) bring_values(plan.shares);
   const PageWindow arguments = offer_arguments(request, plan);
   head.arguments = arguments.first;
@@ -352,6 +354,11 @@ void Node::serve_region() {
   const auto* const function = reinterpret_cast<const void*>(head.function);
   const auto* const location = reinterpret_cast<const void*>(head.location);
   show_region(*record_of(function, static_cast<Abi>(head.abi), location));
+  // As in a plain run: libomp gives its threads the forking one's in each region, libgomp's have
+  // that of the time when they were made.
+  if (local.abi() == Abi::kKmpc || !std::exchange(has_floating_point_control_, true)) {
+    os::set_floating_point_control(head.floating_point);
+  }
   {
     const PlaceScope place;
     team_.run();
