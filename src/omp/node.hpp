@@ -345,6 +345,7 @@ class Node final : public fabric::Handler {
   bool has_joined_on_board(NodeId node) const;
   bool region_is_posted() const;
   void serve_region();
+  void adopt_floating_point(const RegionHead& head);
   void tell_joined(const JoinedBody& joined, bool by_message);
   void send(NodeId to, fabric::MessageType type, std::span<const std::byte> head,
             std::span<const std::byte> payload = {});

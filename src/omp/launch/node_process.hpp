@@ -123,6 +123,7 @@ class NodeProcess final : public Services,
   bool code_is_everywhere(const void* code) const override;
   void enter_region() override {
     adopt_locale();
+    adopt_time_zone();
     adopt_random_seeds();
   }
   bool flush_output() override;

@@ -79,13 +79,17 @@ struct RandomSeed {
 
 // The first page of the origin's heap, which holds no block. What each node's C library knows for
 // itself is written down here for all: where the environment's list begins, and the program's keys
-// of thread-specific data, the locale, and what random numbers begin from.
+// of thread-specific data, the locale, the time zone, and what random numbers begin from.
 struct SharedPage {
   char** environment = nullptr;
   KeyTable* keys = nullptr;
   // The locale that the program has set: how often it did, and its name; longer ones are not told.
   std::uint32_t locale_changes = 0;
   char locale[2048] = "";
+  // TZ, as the program has set it: how often it did, whether there is one, and its value.
+  std::uint32_t time_zone_changes = 0;
+  bool has_time_zone = false;
+  char time_zone[256] = "";
   RandomSeed random;    // of rand and random
   RandomSeed random48;  // of drand48 and its kin
 };
@@ -100,6 +104,9 @@ void make_key_table() noexcept;
 // On the other nodes, before a region: takes over the locale that the program has set. A load if it
 // is the same as at the last region.
 void adopt_locale() noexcept;
+
+// The same for the time zone, which the C library looks up in its own environment.
+void adopt_time_zone() noexcept;
 
 // The same for random numbers: seeds by what the program has set, and the node.
 void adopt_random_seeds() noexcept;

@@ -11,7 +11,7 @@
 #include "omp/local_runtime.hpp"
 #include "omp/region/region.hpp"
 #include "omp/work_sharing/loop_rest.hpp"
-#include "os/floating_point.hpp"
+#include "os/os.hpp"
 
 namespace amasia::omp {
 

@@ -296,6 +296,15 @@ bool Node::region_is_posted() const {
   return is_on_board(base::kOrigin) && board_->posted_region() != last_region_;
 }
 
+// As in a plain run: libomp gives its threads the forking one's in each region, libgomp's have that
+// of the time when they were made.
+void Node::adopt_floating_point(const RegionHead& head) {
+  const bool is_first = !std::exchange(has_floating_point_control_, true);
+  if (is_first || static_cast<Abi>(head.abi) == Abi::kKmpc) {
+    os::set_floating_point_control(head.floating_point);
+  }
+}
+
 void Node::serve_region() {
   Reader reader(mailbox_.region());
   const auto head = reader.take<RegionHead>();
@@ -354,11 +363,7 @@ void Node::serve_region() {
   const auto* const function = reinterpret_cast<const void*>(head.function);
   const auto* const location = reinterpret_cast<const void*>(head.location);
   show_region(*record_of(function, static_cast<Abi>(head.abi), location));
-  // As in a plain run: libomp gives its threads the forking one's in each region, libgomp's have
-  // that of the time when they were made.
-  if (local.abi() == Abi::kKmpc || !std::exchange(has_floating_point_control_, true)) {
-    os::set_floating_point_control(head.floating_point);
-  }
+  adopt_floating_point(head);
   {
     const PlaceScope place;
     team_.run();
