@@ -19,10 +19,15 @@ struct Mappings {
 
 // Never destroyed, as the program's destructors may still unmap. Who holds the lock must not wait
 // for a page, nor allocate what is the program's.
+Mappings& mappings() {
+  static Mappings& all = *new Mappings;
+  return all;
+}
+
 template <typename Change>
 void change(Change change) noexcept {
   os::in_runtime_section([&change] {
-    static Mappings& all = *new Mappings;
+    Mappings& all = mappings();
     const os::MutexLock lock(all.mutex);
     change(all.ranges);
     // Relaxed: a region that uses a mapping comes after it in its thread's own order.

@@ -37,5 +37,18 @@ TEST(MappedRanges, AreWhatWasMappedAndNotUnmapped) {
   }
 }
 
+TEST(OwnMappings, AreThereUntilTheLastIsForgotten) {
+  alignas(kPage) static std::byte one[2 * kPage], other[kPage];
+  EXPECT_FALSE(has_own_mappings());
+  note_own_mapping(one, sizeof one);
+  note_own_mapping(other, sizeof other);
+  forget_own_mapping(one, sizeof one);
+  EXPECT_TRUE(has_own_mappings());
+  forget_own_mapping(one, sizeof one);  // nothing there any more
+  EXPECT_TRUE(has_own_mappings());
+  forget_own_mapping(other, sizeof other);
+  EXPECT_FALSE(has_own_mappings());
+}
+
 }  // namespace
 }  // namespace amasia::omp
