@@ -243,6 +243,7 @@ void Supervisor::close_session() {
   if (!session_) return;
   tell_peers(SIGKILL);
   session_.reset();
+  program_outputs_.clear();  // who reads from a pipe waits until the last one has closed it
   if (!source_.runs_command()) word_taken_ = true;
 }
 

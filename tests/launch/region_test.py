@@ -122,6 +122,14 @@ class Regions(LaunchTest):
                 self.assertEqual(found, [f"line {i}" for i in range(first, 2000, 2)])
             self.assert_nothing_left()
 
+    def test_who_reads_what_a_program_of_a_script_writes_sees_its_end(self):
+        for nodes in (1, 2):
+            with self.subTest(nodes=nodes):
+                result = self.run_amasia("run", "-n", str(nodes), "sh", "-c",
+                                         f"{PROGRAM} leave | cat; echo and on",
+                                         AMASIA_LIBRARY=None, OMP_NUM_THREADS="2")
+                self.assertEqual((result.code, result.out), (0, "in a region\nand on\n"), result)
+
     def test_a_line_that_a_lost_node_had_begun_is_whole(self):
         result = self.run_region("begin")
         self.assertEqual(result.code, -signal.SIGSEGV, result)
