@@ -5,17 +5,23 @@
 
 namespace amasia::omp {
 
+void LeaderCounters::open() {
+  group_.reset();
+  auto opened = os::PerfGroup::open(settings_.events, settings_.least_descriptor);
+  if (opened.ok()) {
+    group_ = std::make_unique<os::PerfGroup>(std::move(opened).value());
+  } else {
+    base::log_line(base::LogLevel::kDebug, "{}", opened.error().message);
+    refused_ = true;
+  }
+}
+
 bool LeaderCounters::begin() {
   if (refused_) return false;
   if (!group_ || group_->thread_id() != os::current_thread_id()) {
-    group_.reset();
-    auto opened = os::PerfGroup::open(settings_.events, settings_.least_descriptor);
-    if (!opened.ok()) {
-      base::log_line(base::LogLevel::kDebug, "{}", opened.error().message);
-      refused_ = true;
-      return false;
-    }
-    group_ = std::make_unique<os::PerfGroup>(std::move(opened).value());
+    // In a runtime section: what it opens, and why it could not, are this node's files.
+    os::in_runtime_section([this] { open(); });
+    if (refused_) return false;
   }
   counted_ = {};
   go_on();

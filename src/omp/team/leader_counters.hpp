@@ -44,6 +44,7 @@ class LeaderCounters {
   Counts end();
 
  private:
+  void open();
   CounterSettings settings_;
   std::unique_ptr<os::PerfGroup> group_;
   bool refused_ = false;
