@@ -59,8 +59,8 @@ bool can_be_packed(std::span<const std::string_view> imports) {
          !any_starts_with(imports, {"__cxa_thread_atexit"});
 }
 
-// More than this is not looked through after each region.
-constexpr Bytes kMostWatched = 32 * base::kKiB;
+// More than this is not looked through after each region. OpenBLAS alone has 60 KiB.
+constexpr Bytes kMostWatched = 256 * base::kKiB;
 
 std::span<const std::byte> image_of(const LoadedObject& object) {
   for (std::uint16_t i = 0; i < object.header_count; ++i) {
