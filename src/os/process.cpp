@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <climits>
@@ -70,18 +71,21 @@ Result<std::string> executable_of(pid_t process) {
   return link;
 }
 
-std::vector<pid_t> all_processes() {
+// The entries of a folder below /proc that are numbers: processes, or threads.
+std::vector<pid_t> numbers_in(const std::string& path) {
   std::vector<pid_t> out;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir("/proc"), ::closedir);
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(::opendir(path.c_str()), ::closedir);
   if (!folder) return out;
   while (const dirent* entry = ::readdir(folder.get())) {
-    pid_t process = 0;
+    pid_t number = 0;
     const char* end = entry->d_name + std::strlen(entry->d_name);
-    const auto [stop, error] = std::from_chars(entry->d_name, end, process);
-    if (error == std::errc() && stop == end) out.push_back(process);
+    const auto [stop, error] = std::from_chars(entry->d_name, end, number);
+    if (error == std::errc() && stop == end) out.push_back(number);
   }
   return out;
 }
+
+std::vector<pid_t> all_processes() { return numbers_in("/proc"); }
 
 struct ProcessState {
   char state = '?';
@@ -148,6 +152,20 @@ bool is_stopped(pid_t process) noexcept { return state_of(process).state == 'T';
 bool is_stopped_or_traced(pid_t process) noexcept {
   const char state = state_of(process).state;
   return state == 'T' || state == 't';
+}
+
+bool waits_in_kernel(pid_t process, std::string_view thread, std::string_view where) {
+  const std::string threads = proc_path(process, "task");
+  const auto says = [&](pid_t id, const char* file, std::string_view wanted) {
+    const auto text = read_file(threads + "/" + std::to_string(id) + "/" + file);
+    if (!text.ok()) return false;
+    const std::string_view found = text.value();
+    return found.substr(0, found.find('\n')) == wanted;
+  };
+  const std::vector<pid_t> ids = numbers_in(threads);
+  return std::any_of(ids.begin(), ids.end(), [&](pid_t id) {
+    return says(id, "comm", thread) && says(id, "wchan", where);
+  });
 }
 
 bool has_terminal() noexcept {

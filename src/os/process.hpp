@@ -34,6 +34,9 @@ bool has_ended(int watch) noexcept;
 bool is_stopped(pid_t process) noexcept;
 // Whether a signal or a debugger has.
 bool is_stopped_or_traced(pid_t process) noexcept;
+// Whether a thread of this name waits in this function of the kernel, as far as the system shows
+// that to other processes (/proc/<pid>/task/<id>/wchan).
+bool waits_in_kernel(pid_t process, std::string_view thread, std::string_view where);
 // Whether there is a controlling terminal.
 bool has_terminal() noexcept;
 

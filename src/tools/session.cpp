@@ -8,6 +8,20 @@
 #include <array>
 
 namespace amasia::tools {
+namespace {
+
+// Why a node shows no progress, where its process tells.
+const char* what_holds(pid_t process) {
+  if (process == 0) return "";
+  if (os::is_stopped(process)) return ", stopped by a signal";
+  if (os::waits_in_kernel(process, "amasia-engine", "handle_userfault")) {
+    return "; its engine's thread waits for a page that it would have to fetch itself, which is a "
+           "mistake of Amasia's";
+  }
+  return "";
+}
+
+}  // namespace
 
 Result<std::unique_ptr<Session>> Session::open(JobSource& source, Nanos deadline) {
   auto wiring = source.wire();
@@ -151,9 +165,8 @@ std::uint64_t Session::progress() const {
 std::vector<std::string> Session::describe() const {
   std::vector<std::string> out;
   for (const LocalNode& node : nodes_) {
-    const bool stopped = node.process != 0 && os::is_stopped(node.process);
     out.push_back(fmt::format("node {} (process {}) is {}{}", node.id.value, node.process,
-                              board_.describe(node.id), stopped ? ", stopped by a signal" : ""));
+                              board_.describe(node.id), what_holds(node.process)));
   }
   return out;
 }
