@@ -103,6 +103,9 @@ TEST_F(Interruption, ItsRegistersTellWhetherItGetsOn) {
       ASSERT_TRUE(interrupt_thread(target.thread_id, target));
       await([&] { return target.interruptions == i; });
       seen.insert(target.registers);
+      // Else the next one may find it before it has gone on.
+      const Nanos then = thread_cpu_time(target.thread_id) + 100 * base::kMicrosecond;
+      await([&] { return thread_cpu_time(target.thread_id) > then; });
     }
     EXPECT_EQ(seen.size() == 50, counts) << seen.size();
     target.ends = true;

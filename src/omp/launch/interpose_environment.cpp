@@ -70,8 +70,7 @@ void publish_environment() noexcept {
 
 void adopt_time_zone() noexcept {
   const SharedPage& page = shared_page();
-  if (page.time_zone_changes == followed_time_zone) return;
-  followed_time_zone = page.time_zone_changes;
+  if (!has_changed(page.time_zone_changes, followed_time_zone)) return;
   const SharedPage copy = page;
   // In a runtime section: the C library's list, and what it keeps of a zone, are this node's.
   os::in_runtime_section([&copy] {

@@ -34,8 +34,7 @@ std::uint32_t followed = 0;
 
 void adopt_locale() noexcept {
   const SharedPage& page = shared_page();
-  if (page.locale_changes == followed) return;
-  followed = page.locale_changes;
+  if (!has_changed(page.locale_changes, followed)) return;
   const SharedPage copy = page;
   // In a runtime section: its files are this node's, and so is the memory that they are kept in.
   os::in_runtime_section([&copy] {

@@ -26,8 +26,8 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 std::uint32_t followed = kNone;
 std::uint32_t followed48 = kNone;
 
+// Also by constructors, before there is a node.
 void tell_others(RandomSeed& seed, std::uint64_t value) {
-  if (process.node.load(std::memory_order_acquire) == nullptr) return;
   if (process.space.self() != base::kOrigin || os::is_in_runtime_section()) return;
   seed.value = value;
   seed.changes = (seed.changes + 1) % kNone;
@@ -45,12 +45,10 @@ std::uint64_t seed_of_node(std::uint64_t seed) {
 
 void adopt_random_seeds() noexcept {
   const SharedPage& page = shared_page();
-  if (page.random.changes != followed) {
-    followed = page.random.changes;
+  if (has_changed(page.random.changes, followed)) {
     real_srandom(static_cast<unsigned>(seed_of_node(page.random.value)));
   }
-  if (page.random48.changes != followed48) {
-    followed48 = page.random48.changes;
+  if (has_changed(page.random48.changes, followed48)) {
     std::uint64_t seed = seed_of_node(page.random48.value);
     unsigned short words[3];
     for (unsigned short& word : words) word = static_cast<unsigned short>(seed), seed >>= 16;

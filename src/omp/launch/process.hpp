@@ -98,6 +98,12 @@ inline SharedPage& shared_page() noexcept {
   return *reinterpret_cast<SharedPage*>(process.space.heap(base::kOrigin).begin);
 }
 
+// Of a count in the shared page: whether it is another one than the caller has seen last, which is
+// told next.
+inline bool has_changed(std::uint32_t count, std::uint32_t& seen) noexcept {
+  return std::exchange(seen, count) != count;
+}
+
 // On the origin, before main: from here on pthread_key_create makes keys of the job.
 void make_key_table() noexcept;
 
