@@ -17,13 +17,13 @@ struct Mappings {
   MappedRanges ranges AMASIA_GUARDED_BY(mutex);
 };
 
-// Never destroyed, as the program's destructors may still unmap. Who holds the lock must not wait
-// for a page, nor allocate what is the program's.
+// Never destroyed, as the program's destructors may still unmap.
 Mappings& mappings() {
   static Mappings& all = *new Mappings;
   return all;
 }
 
+// Who holds the lock must not wait for a page, nor allocate what is the program's.
 template <typename Change>
 void change(Change change) noexcept {
   os::in_runtime_section([&change] {

@@ -98,8 +98,8 @@ inline SharedPage& shared_page() noexcept {
   return *reinterpret_cast<SharedPage*>(process.space.heap(base::kOrigin).begin);
 }
 
-// Of a count in the shared page: whether it is another one than the caller has seen last, which is
-// told next.
+// Of a count in the shared page: whether it differs from the one that was `seen` last, which is
+// brought up to date.
 inline bool has_changed(std::uint32_t count, std::uint32_t& seen) noexcept {
   return std::exchange(seen, count) != count;
 }
