@@ -389,7 +389,12 @@ Nanos LockService::wait(LockKey key, Waiter& waiter) {
       if (waiter.state.load(std::memory_order_acquire) != Waiter::kWoken) return nudging.sent;
       // Relaxed: under the mutex, which whoever tells holds as well.
       waiter.state.store(Waiter::kParked, std::memory_order_relaxed);
-      step(entry_of(shard, key), key, {LockEventKind::kRetry, fabric_.self()}, &waiter, pending);
+      Entry& entry = entry_of(shard, key);
+      step(entry, key, {LockEventKind::kRetry, fabric_.self()}, &waiter, pending);
+      // The token has gone since the thread was woken, and what was said then of the node where it
+      // lingers has not reached it.
+      const bool missed = !pending.caller_granted && entry.local.lingers_at != 0;
+      if (missed && nudging.due == kNoNudge) nudging.due = os::monotonic_now() + turn();
     }
     carry_out(pending);
     if (pending.caller_granted) return nudging.sent;

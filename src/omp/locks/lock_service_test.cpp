@@ -14,6 +14,8 @@
 namespace amasia::omp {
 namespace {
 
+void sleep_for(Nanos time) { std::this_thread::sleep_for(std::chrono::nanoseconds(time)); }
+
 class TestServices final : public Services {
  public:
   Result<ManagedStack> acquire_stack() override { return Error{"not needed here", 0}; }
@@ -21,6 +23,21 @@ class TestServices final : public Services {
     std::fprintf(stderr, "%.*s\n", static_cast<int>(why.size()), why.data());
     std::abort();
   }
+  void note_pause() override {
+    if (!holds_up_.exchange(false)) return;
+    is_held_up_.store(true);
+    while (is_held_up_.load()) sleep_for(base::kMillisecond);
+  }
+
+  // The next thread that waits for a lock does not look at it before let_go().
+  void hold_up_next_pause() { holds_up_.store(true); }
+  void wait_for_pause() const {
+    while (!is_held_up_.load()) sleep_for(base::kMillisecond);
+  }
+  void let_go() { is_held_up_.store(false); }
+
+ private:
+  std::atomic<bool> holds_up_{false}, is_held_up_{false};
 };
 
 // Not the origin only, so that every node is a home.
@@ -45,6 +62,7 @@ class Job {
   }
 
   LockService& on(std::uint32_t node) { return *locks_[node]; }
+  TestServices& services() { return services_; }
   std::uint32_t nodes() const { return static_cast<std::uint32_t>(locks_.size()); }
 
  private:
@@ -286,6 +304,43 @@ TEST(LockService, ATokenThatLingersInVainComesAllTheSame) {
   stays_away.store(true);
   other.join();
   EXPECT_GT(others.load(), 0u);
+}
+
+// A thread is woken for a lock that its node has, and before it looks the token has gone to a node
+// where it lingers: it did not hear of that, and waited for ever where that node's thread ended
+// without a pause.
+TEST(LockService, ATokenThatLingersReachesAThreadThatWasWokenInVain) {
+  constexpr Nanos kNotSoon = 3 * base::kMillisecond;  // more than twice the longest fetch
+  constexpr int kTurn = 17;  // hand-overs of a node, where others wait
+  const auto use = [](LockService& locks) {
+    locks.acquire(8);
+    locks.release(8);
+  };
+  for (int round = 0; round < 3; ++round) {
+    Job job(2);
+    use(job.on(1));
+    for (int soon = 0; soon < 100; ++soon) use(job.on(0));
+    sleep_for(kNotSoon);
+    job.on(1).acquire(8);
+    job.services().hold_up_next_pause();
+    std::jthread woken([&] { use(job.on(1)); });
+    job.services().wait_for_pause();
+    std::atomic<bool> stays_away{false};
+    std::jthread other([&] {
+      for (int use_of_it = 0; use_of_it < 1000; ++use_of_it) use(job.on(0));
+      stays_away.store(true);
+    });
+    sleep_for(kNotSoon);
+    for (int hand_over = 1; hand_over < kTurn; ++hand_over) {
+      job.on(1).release(8);
+      sleep_for(kNotSoon);
+      job.on(1).acquire(8);
+    }
+    job.on(1).release(8);
+    const Nanos deadline = os::monotonic_now() + base::kSecond;
+    while (!stays_away.load() && os::monotonic_now() < deadline) sleep_for(base::kMillisecond);
+    job.services().let_go();
+  }
 }
 
 // sox hands locks from thread to thread.
