@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "omp/code/reached_code.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <vector>
 
 #include "omp/code/instruction.hpp"
+#include "omp/code/spin_loop.hpp"
 
 namespace amasia::omp {
 namespace {
 
 // More instructions than this are not followed.
 constexpr std::size_t kMostSteps = 40'000;
+// Nor so many after one that may do anything, where threads are still seen to wait.
+constexpr std::size_t kMostInDoubt = 1000;
 
 // Of the thread's control block, what compilers check the stack with.
 constexpr std::int64_t kStackGuard = 0x28;
@@ -24,37 +28,44 @@ class Walk {
   ReachedCode run(const Byte* function) {
     function_ = function;
     found_ = {.uses_thread_locals = false, .asks_for_numbers = false};
-    go_to(function);
-    while (!open_.empty()) {
+    std::size_t most = kMostSteps;
+    for (go_to(function); !open_.empty();) {
       const Byte* const at = open_.back();
       open_.pop_back();
-      if (seen_.size() > kMostSteps || !step(at)) return {};
-      if (found_.uses_thread_locals && found_.asks_for_numbers) return found_;
+      step(at);
+      if (seen_.size() > most) may_do_anything();
+      if (!is_lost()) continue;
+      if (found_.waits || seen_.size() > most) break;
+      most = std::min(most, seen_.size() + kMostInDoubt);
     }
     return found_;
   }
 
  private:
+  bool is_lost() const { return found_.uses_thread_locals && found_.asks_for_numbers; }
+  void may_do_anything() { found_.uses_thread_locals = found_.asks_for_numbers = true; }
+
   void go_to(const Byte* at) {
     if (seen_.insert(at).second) open_.push_back(at);
   }
 
-  // False: what follows is not known.
-  bool step(const Byte* at) {
+  void step(const Byte* at) {
     Instruction instruction;
-    if (!reader_.read(at, instruction)) return false;
+    if (!reader_.read(at, instruction)) return may_do_anything();
     const Byte* const next = at + instruction.what.length;
     for (const ZydisDecodedOperand& operand : instruction.operands()) {
       if (is_of_thread(operand)) found_.uses_thread_locals = true;
     }
     switch (instruction.what.meta.category) {
       case ZYDIS_CATEGORY_RET:
-        return true;
+        return;
       case ZYDIS_CATEGORY_CALL:
         return lead(instruction, next, next);
       case ZYDIS_CATEGORY_UNCOND_BR:
+        note_loop(at);
         return lead(instruction, next, nullptr);
       case ZYDIS_CATEGORY_COND_BR:
+        note_loop(at);
         go_to(next);
         return lead(instruction, next, nullptr);
       case ZYDIS_CATEGORY_RDWRFSGS:
@@ -65,12 +76,12 @@ class Walk {
       default:
         break;
     }
-    if (instruction.what.mnemonic == ZYDIS_MNEMONIC_UD2) return true;
+    if (instruction.what.mnemonic == ZYDIS_MNEMONIC_UD2) return;
+    if (instruction.what.mnemonic == ZYDIS_MNEMONIC_PAUSE) found_.waits = true;
     for (const ZydisDecodedOperand& operand : instruction.visible_operands()) {
       follow_address(operand, next);
     }
     go_to(next);
-    return true;
   }
 
   static bool is_of_thread(const ZydisDecodedOperand& operand) {
@@ -85,20 +96,24 @@ class Walk {
     return operand.mem.segment == ZYDIS_REGISTER_FS && !is_guard;
   }
 
+  void note_loop(const Byte* branch) {
+    if (!found_.waits) found_.waits = spin_loop_at(branch, code_).has_value();
+  }
+
   // A call, which goes on at `after`, or a jump.
-  bool lead(const Instruction& instruction, const Byte* next, const Byte* after) {
+  void lead(const Instruction& instruction, const Byte* next, const Byte* after) {
     const auto target = reader_.target_of(instruction, next);
-    if (!target.has_value()) return false;
-    if (target->here != nullptr) {
+    if (!target.has_value()) {
+      may_do_anything();
+    } else if (target->here != nullptr) {
       go_to(target->here);
     } else {
       const Callee callee = callee_of_(target->there);
-      if (callee == Callee::kOther) return false;
-      if (callee == Callee::kEnds) return true;
+      if (callee == Callee::kOther) may_do_anything();
+      if (callee == Callee::kEnds) return;
       note_call(callee, next);
     }
     if (after != nullptr) go_to(after);
-    return true;
   }
 
   // Of the OpenMP runtime; constructs in functions that are called are divided by these numbers.

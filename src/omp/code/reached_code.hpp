@@ -12,6 +12,7 @@
 
 namespace amasia::omp {
 
+// The first two are true where in doubt, the third one is not.
 struct ReachedCode {
   // Who does not may go on as another thread (team/homecoming.hpp), and its values wait where they
   // are. Thread-local variables of x86-64 are at the thread pointer, in FS, or told by a function
@@ -22,9 +23,12 @@ struct ReachedCode {
   // It asks for the thread's number or the team's size, but for its own loop (NumberedLoop). Who
   // does not cannot tell how many threads there are.
   bool asks_for_numbers = true;
+  // It is seen to have a loop that does nothing until another thread writes what it reads
+  // (code/spin_loop), or to tell the processor that it waits. Threads may need each other, at once.
+  bool waits = false;
 };
 
-// True where in doubt. `extent`: NumberedLoop's, 0: the function has none. `callee_of` is asked
+// `extent`: NumberedLoop's, 0: the function has none. `callee_of` is asked
 // about functions in other objects than `function`'s. To be called on a native stack; a tenth of a
 // millisecond and more, allocates.
 ReachedCode reached_code_of(const void* function, std::uint32_t extent, CalleeOf callee_of);

@@ -30,6 +30,10 @@ extern "C" void reached_jumps_by_table();
 extern "C" void reached_divides_a_loop();
 extern "C" void reached_asks_for_its_number();
 extern "C" void reached_calls_who_asks();
+extern "C" void reached_waits_for_a_flag();
+extern "C" void reached_waits_with_a_pause();
+extern "C" void reached_calls_who_waits();
+extern "C" void reached_calls_another_who_waits();
 
 asm(R"(
   .pushsection .text
@@ -171,6 +175,37 @@ reached_asks_for_its_number:
 reached_calls_who_asks:
   call reached_asks_for_its_number
   ret
+
+  .p2align 4
+reached_waits_for_a_flag:
+  lock incl (%rdi)
+1:
+  mov (%rdi), %eax
+  cmp %esi, %eax
+  jl 1b
+  ret
+
+  .p2align 4
+reached_waits_with_a_pause:     # and counts how often
+1:
+  pause
+  add $1, %rax
+  cmp %esi, (%rdi)
+  jl 1b
+  ret
+
+  .p2align 4
+reached_calls_who_waits:
+  test %rdi, %rdi
+  je 1f
+  call reached_waits_for_a_flag
+1:
+  ret
+
+  .p2align 4
+reached_calls_another_who_waits:
+  asks other
+  jmp reached_waits_with_a_pause
   .popsection
   .pushsection .data.rel.ro, "aw"
 reached_slot_fills: .quad 0x10
@@ -236,6 +271,16 @@ TEST(ReachedCode, AsksForNumbersWhereItsLoopDoesNot) {
   EXPECT_TRUE(of(reached_divides_a_loop).asks_for_numbers);
   EXPECT_TRUE(of(reached_asks_for_its_number, kOfLoop).asks_for_numbers);
   EXPECT_TRUE(of(reached_calls_who_asks, kOfLoop).asks_for_numbers);
+}
+
+TEST(ReachedCode, WaitsWhereALoopDoesNothingElse) {
+  EXPECT_TRUE(of(reached_waits_for_a_flag).waits);
+  EXPECT_TRUE(of(reached_waits_with_a_pause).waits);
+  EXPECT_TRUE(of(reached_calls_who_waits).waits);
+  EXPECT_FALSE(of(reached_left_alone).waits) << "its loop counts";
+  EXPECT_FALSE(of(reached_calls_itself).waits);
+  EXPECT_FALSE(of(reached_jumps_by_table).waits) << "it is not seen to";
+  EXPECT_TRUE(of(reached_calls_another_who_waits).waits);
 }
 
 // As the compiler at hand writes them.

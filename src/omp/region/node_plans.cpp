@@ -282,10 +282,11 @@ Reentry Node::way_to_parts(const RegionRequest& request, const RegionRecord& rec
 }
 
 // Whether its static loop is handed out in parts: while nothing is known of it, and how its
-// iterations are divided is left to the runtime. Under records_mutex_.
+// iterations are divided is left to the runtime. Where they wait for each other those are needed
+// which all threads begin with. Under records_mutex_.
 bool Node::hands_out_parts(const RegionRequest& request, const RegionRecord& record) {
   using Model = loops::SharingModel;
-  return way_to_parts(request, record) != Reentry::kNever &&
+  return way_to_parts(request, record) != Reentry::kNever && !record.reached.waits &&
          record.model->phase() == Model::Phase::kCold &&
          record.model->rule() == Model::Rule::kPrediction && !settings_.fixed_speeds &&
          work_sharing_ != nullptr && work_sharing_->leaves_static_loops() &&
@@ -311,15 +312,15 @@ void Node::plan_parts(const RegionRequest& request, const RegionRecord& record,
 }
 
 // Whether its code shows that nobody can tell how many threads execute it, where it is a loop, and
-// it has taken so little that they have not waited for each other in it: on a core that they share,
-// who waits by looking does so for a slice of the system's time, a millisecond and more. Who waits
-// by a call does what the code does not show.
+// that they do not wait for each other in it by looking, as far as that is plain. Who does so in
+// another way, on a core that they share, does it for a slice of the system's time, a millisecond
+// and more: it has taken too little for that, too. Who waits by a call does what is not known.
 bool Node::is_brief_loop(const RegionRecord& record) const {
   constexpr Nanos kBrief = 200 * base::kMicrosecond;
   constexpr std::uint64_t kOften = 4;  // alone, by all of them
   return record.alone.runs >= kOften && record.latest_alone < kBrief &&
          record.alone.mean_ns() < kBrief && !record.reached.asks_for_numbers &&
-         !finds_values_again(record) && !settings_.display_affinity;
+         !record.reached.waits && !finds_values_again(record) && !settings_.display_affinity;
 }
 
 // A region that stays on the origin and whose program counts on its `threads`, which are more than
@@ -386,11 +387,8 @@ void Node::make_model(const RegionRequest& request, std::uint32_t threads, Regio
     if (!record.model.has_value()) {
       gathering_.add(record.gathering);
       record.code = runtime(request.abi).code_of(request.outlined.function);
-      if (services_.has_thread_locals() || request.abi == Abi::kGomp ||
-          may_be_entered_again(record.code.reentry)) {
-        const void* const function = request.outlined.function;
-        record.reached = runtime(request.abi).reached_code_of(function, record.code);
-      }
+      const void* const function = request.outlined.function;
+      record.reached = runtime(request.abi).reached_code_of(function, record.code);
     }
     if (record.book == nullptr) record.book = std::make_shared<LoopBook>();
     record.model.emplace(powers, rule_for(request.abi));

@@ -143,6 +143,21 @@ TEST(Plan, KeepsTeamsOfASizeThatTheProgramGaveAndCanTell) {
   }
 }
 
+// However brief: where threads wait for each other one cannot do the part of another.
+TEST(Plan, KeepsTeamsWhoseThreadsAreSeenToWait) {
+  for (const Reentry code : {Reentry::kPlain, Reentry::kReduces, Reentry::kNumbered}) {
+    Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);
+    job.services().kind_ = ThreadLocals::Kind::kNone;
+    job.runtime().reentry_ = code;
+    job.runtime().reached_.waits = true;
+    job.origin().fix_team_size();
+    EXPECT_EQ(job.run(nothing, {}).reentry, Reentry::kNever);
+    const RegionPlan plan = run_until_dearer(job, 0);
+    EXPECT_EQ(plan.threads, 0U);
+    EXPECT_FALSE(plan.stands_in());
+  }
+}
+
 TEST(Plan, KeepsTeamsWhoseRegionsAreNotBrief) {
   for (const Reentry code : {Reentry::kPlain, Reentry::kNumbered}) {
     Job job({3, 1}, 32 * base::kKiB, 0, base::SharePolicy::kAuto);

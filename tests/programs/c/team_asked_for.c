@@ -9,7 +9,7 @@
 
 #include "expect.h"
 
-enum { kThreads = 4, kCount = 203, kRounds = 400 };
+enum { kThreads = 4, kCount = 203, kRounds = 400, kBrief = 100 };
 
 static int number_of[kCount], size_of[kCount], level_of[kCount], parent_of[kCount];
 static double values[kCount];
@@ -40,11 +40,13 @@ static void who_does_not(int round) {
   expect(sum == (double)round * kCount * (kCount - 1) / 2);
 }
 
-// An iteration for each thread: the first one's ends when the last one has begun.
-static void who_waits(void) {
+// Iterations of all threads wait for each other: each thread's first one of `each`. It ends when
+// the last one has begun.
+static void who_waits(int each) {
   stage = 0;
 #pragma omp parallel for schedule(static)
-  for (int i = 0; i < kThreads; i++) {
+  for (int i = 0; i < kThreads * each; i++) {
+    if (i % each != 0) continue;
     __atomic_add_fetch(&stage, 1, __ATOMIC_ACQ_REL);
     while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) < kThreads) continue;
   }
@@ -62,6 +64,7 @@ int main(void) {
   const long waits = after.ru_nvcsw - before.ru_nvcsw;
   if (getenv("TELL_WAITS") != NULL) printf("%ld waits in %d regions\n", waits, 2 * kRounds);
   for (int round = 0; round < kRounds; round++) who_asks();
-  for (int round = 0; round < 10; round++) who_waits();
+  for (int round = 0; round < 3; round++) who_waits(100);
+  for (int round = 0; round < kBrief; round++) who_waits(1);
   return expect_result();
 }
