@@ -61,6 +61,19 @@ class Regions(LaunchTest):
         self.assertEqual((result.code, result.err), (0, ""), result)
         return json.loads(stats.read_text())["regions"]
 
+    def test_a_program_that_executes_another_one_is_told_that_it_runs_alone(self):
+        sources = pathlib.Path(__file__).resolve().parents[1] / "programs" / "c"
+        program = pathlib.Path(self.folder.name) / "process_exec"
+        subprocess.run(["gcc-12", "-O1", "-fopenmp", str(sources / "process_exec.c"), "-o",
+                        str(program)], check=True)
+        for nodes, said in ((1, ""), (3, "the program has executed '/bin/sh' in its own place "
+                                         "(exec): the job of 3 nodes ends, and what follows runs "
+                                         "on node 0 alone")):
+            result = finish(start("run", f"-n{nodes}", str(program),
+                                  env=self.env(AMASIA_LIBRARY=None)), time.monotonic())
+            self.assertEqual((result.code, result.out), (5, "6\nreplaced\n"), result)
+            self.assertEqual(re.sub(r"^amasia\S* ", "", result.err).strip(), said)
+
     def test_a_task_before_any_region_leaves_teams_their_size(self):
         for compiler in ("clang-19", "gcc-12"):
             regions = self.regions_of("task_forks_region", compiler)

@@ -53,6 +53,15 @@ std::vector<std::string> strings_of(char* const* list) {
   return strings;
 }
 
+// The nodes were started for this program, and the new one has none.
+void tell_of_lost_nodes(const std::string& path, std::uint32_t nodes) {
+  if (nodes == 1) return;
+  base::log_line(base::LogLevel::kWarning,
+                 "the program has executed '{}' in its own place (exec): the job of {} nodes ends, "
+                 "and what follows runs on node 0 alone",
+                 path, nodes);
+}
+
 std::vector<char*> pointers_to(std::vector<std::string>& strings) {
   std::vector<char*> list;
   for (std::string& text : strings) list.push_back(text.data());
@@ -70,6 +79,7 @@ int execute(const char* file, char* const* arguments, char* const* environment) 
   node->finish_output();
   set_process_node(nullptr);
   os::in_runtime_section([&] {
+    tell_of_lost_nodes(path, node->node().node_count());
     node->end_in_order();
     real(path.c_str(), pointers_to(texts).data(), pointers_to(settings).data());
     base::log_line(base::LogLevel::kError,
