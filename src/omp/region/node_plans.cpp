@@ -455,8 +455,12 @@ void Node::deal(RegionRecord::Dealt wanted, RegionRecord& record) {
   } else {
     record.shares = wanted.by_core ? deal_by_core(deal) : deal_by_power(deal);
   }
-  // Threads that are all needed on the origin, or that the others' powers do not suffice for.
-  if (record.shares.size() < 2) record.shares = pack_threads(wanted.threads, settings_.capacity);
+  // Threads that are all needed on the origin, or that the others' powers do not suffice for. And
+  // where they are seen to wait each has what it would have in one node's team.
+  const bool are_alike = record.reached.waits && wanted.by_core && !wanted.alone;
+  if (record.shares.size() < 2 || are_alike) {
+    record.shares = pack_threads(wanted.threads, settings_.capacity);
+  }
   for (NodeShare& share : record.shares) share.seam = record.model->seam();
   record.dealt = wanted;
 }
