@@ -9,7 +9,7 @@
 
 #include "expect.h"
 
-enum { kThreads = 4, kCount = 203, kRounds = 400, kBrief = 100 };
+enum { kThreads = 4, kCount = 203, kRounds = 400, kBrief = 20 };
 
 static int number_of[kCount], size_of[kCount], level_of[kCount], parent_of[kCount];
 static double values[kCount];
@@ -64,7 +64,7 @@ int main(void) {
   const long waits = after.ru_nvcsw - before.ru_nvcsw;
   if (getenv("TELL_WAITS") != NULL) printf("%ld waits in %d regions\n", waits, 2 * kRounds);
   for (int round = 0; round < kRounds; round++) who_asks();
-  for (int round = 0; round < 3; round++) who_waits(100);
+  for (int round = 0; round < 2; round++) who_waits(100);
   for (int round = 0; round < kBrief; round++) who_waits(1);
   return expect_result();
 }
